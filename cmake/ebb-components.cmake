@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the optional targets need. Our own build and the installed package share this file, so both
+# find the same libraries in the same way, and a package built where Eigen was missing still offers
+# ebb::eigen where Eigen is.
+#
+# ebb_find_<name>() sets, in the caller's scope, either ebb_<name>_LINKS (the targets to link) and
+# ebb_<name>_USES (what was found, in words), or ebb_<name>_PROBLEM (a sentence that says what is
+# missing and how to get it).
+
+# Versions are compared by hand: Eigen's own version file accepts its own major version only, so
+# find_package(Eigen3 3.4) would refuse Eigen 5.
+function(ebb_find_eigen)
+  if(NOT TARGET Eigen3::Eigen)
+    find_package(Eigen3 CONFIG QUIET)
+  endif()
+  if(NOT TARGET Eigen3::Eigen AND COMMAND ebb_fetch_eigen)
+    ebb_fetch_eigen()
+  endif()
+  set(get "To get it: apt-get install libeigen3-dev (Fedora: eigen3-devel; Homebrew, conda: eigen; vcpkg: eigen3).")
+  if(NOT TARGET Eigen3::Eigen)
+    set(ebb_eigen_PROBLEM "Eigen >= 3.4 was not found. ${get}" PARENT_SCOPE)
+  elseif(Eigen3_VERSION AND Eigen3_VERSION VERSION_LESS 3.4)
+    set(ebb_eigen_PROBLEM "Eigen >= 3.4 is needed, but ${Eigen3_VERSION} was found. ${get}" PARENT_SCOPE)
+  else()
+    set(ebb_eigen_LINKS ebb::ebb Eigen3::Eigen PARENT_SCOPE)
+    set(ebb_eigen_USES "Eigen ${Eigen3_VERSION}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Call ebb_find_eigen() first: ebb::approx is ebb::eigen and the headers of Boost.Multiprecision.
+function(ebb_find_approx)
+  if(NOT ebb_eigen_LINKS)
+    set(ebb_approx_PROBLEM "${ebb_eigen_PROBLEM}" PARENT_SCOPE)
+    return()
+  endif()
+  if(NOT TARGET Boost::headers)
+    find_package(Boost 1.74 CONFIG QUIET)
+  endif()
+  if(NOT TARGET Boost::headers AND COMMAND ebb_fetch_boost)
+    ebb_fetch_boost()
+  endif()
+  if(NOT TARGET Boost::headers)
+    set(ebb_approx_PROBLEM "The headers of Boost >= 1.74 (Multiprecision) were not found. To get them: \
+apt-get install libboost-dev (Fedora: boost-devel; Homebrew, conda: boost; vcpkg: boost-multiprecision)." PARENT_SCOPE)
+  else()
+    set(ebb_approx_LINKS ebb::eigen Boost::headers PARENT_SCOPE)
+    set(ebb_approx_USES "${ebb_eigen_USES}, Boost ${Boost_VERSION}" PARENT_SCOPE)
+  endif()
+endfunction()

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# ebb_dev: the warnings, sanitizers and -march of our own tests and examples. Linked privately and never
+# exported: a consumer's flags are the consumer's business.
+find_package(Threads REQUIRED)
+add_library(ebb_dev INTERFACE)
+target_link_libraries(ebb_dev INTERFACE ebb::ebb Threads::Threads)
+target_compile_options(ebb_dev INTERFACE
+  $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
+if(EBB_WERROR)
+  target_compile_options(ebb_dev INTERFACE -Werror)
+endif()
+if(EBB_ARCH)
+  target_compile_options(ebb_dev INTERFACE -march=${EBB_ARCH})
+endif()
+if(EBB_SANITIZE)
+  target_compile_options(ebb_dev INTERFACE
+    -fsanitize=${EBB_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(ebb_dev INTERFACE -fsanitize=${EBB_SANITIZE})
+endif()
