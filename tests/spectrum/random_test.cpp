@@ -26,8 +26,6 @@ TEST_CASE("xoshiro256** gives the published outputs from the state 1, 2, 3, 4") 
   for (const std::uint64_t expected : published) CHECK(stream.bits() == expected);
 }
 
-// xoshiro's first output is rotl(5 s_1, 7) * 9, so it reveals the second splitmix64 output, and the
-// whole state reveals itself in four outputs. Here: the seed's expansion is the published one.
 TEST_CASE("the seed is expanded by splitmix64") {
   // Outputs of splitmix64 from the seed 1234567, as widely published.
   const std::array<std::uint64_t, 4> published{6457827717110365317u, 3203168211198807973u,

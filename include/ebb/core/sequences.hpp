@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/core/sequences.hpp
+/// @brief  Where sequences begin and end, and the states they begin and end with.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <ebb/core/view.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// The sequences in the data of one call. Every member may be left out.
+///
+/// Shapes: S sequences in each of B batch entries, N channels; all spans and views are the
+/// caller's memory and must outlive the call.
+///
+/// | member            | shape               | meaning                          | if left out      |
+/// |-------------------|---------------------|----------------------------------|------------------|
+/// | `offsets`         | S + 1, ascending    | sequence s has the steps         | S = 1, all steps |
+/// |                   | in 0 .. T           | offsets[s] .. offsets[s + 1] - 1 |                  |
+/// | `first_positions` | B S, each >= 1      | absolute position of a           | all 1            |
+/// |                   |                     | sequence's earliest step         |                  |
+/// | `initial_states`  | (B, S, N)           | state before the first step      | zero             |
+/// | `final_states`    | (B, S, N)           | where the state after the last   | not kept         |
+/// |                   |                     | step goes                        |                  |
+///
+/// The states are views with one "step" per sequence; entry s of batch entry b is row (b, s).
+/// `final_states` may be the same memory as `initial_states`. Steps before offsets[0] and from
+/// offsets[S] on belong to no sequence: padding, neither read nor written. An empty sequence
+/// passes its initial state on to its final state.
+///
+/// In the reverse direction a sequence is walked from its latest step to its earliest; the
+/// initial state stands after the latest step. Positions stay those of the steps.
+template <class State>
+struct sequences {
+  std::span<const index_t> offsets{};
+  std::span<const index_t> first_positions{};
+  strided_view<const State> initial_states{};
+  strided_view<State> final_states{};
+
+  /// S, the number of sequences in a batch entry.
+  index_t count() const {
+    return offsets.empty() ? 1 : static_cast<index_t>(offsets.size()) - 1;
+  }
+  /// First step of sequence s, and one past its last, in data of `steps` steps.
+  index_t begin(index_t s) const {
+    return offsets.empty() ? 0 : offsets[static_cast<std::size_t>(s)];
+  }
+  index_t end(index_t s, index_t steps) const {
+    return offsets.empty() ? steps : offsets[static_cast<std::size_t>(s) + 1];
+  }
+  /// Absolute 1-based position of the earliest step of sequence s of batch entry b.
+  index_t first_position(index_t b, index_t s) const {
+    return first_positions.empty() ? 1 : first_positions[static_cast<std::size_t>(b * count() + s)];
+  }
+
+  /// @throws shape_error or domain_error unless all of the above holds for data of this size.
+  void check(std::string_view where, const extents& size) const {
+    if (!offsets.empty()) {
+      detail::require_shape(offsets.front() >= 0 && offsets.back() <= size.steps, where,
+                            "need offsets in 0 .. steps (first, last, steps)", offsets.front(),
+                            offsets.back(), size.steps);
+      for (std::size_t s = 1; s < offsets.size(); ++s)
+        detail::require_shape(offsets[s - 1] <= offsets[s], where, "need ascending offsets",
+                              offsets[s - 1], offsets[s]);
+    }
+    const index_t states = size.batches * count();
+    if (!first_positions.empty()) {
+      detail::require_shape(static_cast<index_t>(first_positions.size()) == states, where,
+                            "need one first position per sequence (got, batches * sequences)",
+                            first_positions.size(), states);
+      for (const index_t position : first_positions)
+        detail::require_domain(
+            position >= 1 && position <= std::numeric_limits<index_t>::max() - size.steps, where,
+            "need first positions >= 1 and last ones below 2^63", position);
+    }
+    check_states(where, "need initial states of shape (batches, sequences, channels)", size,
+                 initial_states.size(), initial_states.data() != nullptr);
+    check_states(where, "need final states of shape (batches, sequences, channels)", size,
+                 final_states.size(), final_states.data() != nullptr);
+  }
+
+ private:
+  void check_states(std::string_view where, std::string_view rule, const extents& size,
+                    const extents& got, bool given) const {
+    detail::require_shape(!given || got == extents{size.batches, count(), size.channels}, where,
+                          rule, got.batches, got.steps, got.channels);
+  }
+};
+
+}  // namespace ebb::inline EBB_ABI

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a description of sequences says, and which ones are refused.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ebb/core/array.hpp>
+#include <ebb/core/sequences.hpp>
+
+namespace {
+
+using ebb::extents;
+using ebb::index_t;
+
+TEST_CASE("the default is one sequence from position 1") {
+  const ebb::sequences<float> one;
+  CHECK(one.count() == 1);
+  CHECK(one.begin(0) == 0);
+  CHECK(one.end(0, 9) == 9);
+  CHECK(one.first_position(0, 0) == 1);
+  CHECK_NOTHROW(one.check("test", extents{3, 9, 2}));
+}
+
+TEST_CASE("packed sequences, empty ones included") {
+  const std::vector<index_t> offsets{1, 1, 4}, positions{5, 6, 7, 8};
+  const ebb::sequences<float> packed{.offsets = offsets, .first_positions = positions};
+  CHECK(packed.count() == 2);
+  CHECK(packed.begin(1) == 1);
+  CHECK(packed.end(0, 9) == 1);
+  CHECK(packed.end(1, 9) == 4);
+  CHECK(packed.first_position(1, 0) == 7);
+  CHECK_NOTHROW(packed.check("test", extents{2, 4, 2}));
+  CHECK_THROWS_AS(packed.check("test", extents{2, 3, 2}), ebb::shape_error);
+  CHECK_THROWS_AS(packed.check("test", extents{1, 4, 2}), ebb::shape_error);
+}
+
+TEST_CASE("impossible descriptions are refused with a sentence") {
+  const extents size{1, 4, 2};
+  const auto refused = [&](std::vector<index_t> offsets, std::vector<index_t> positions) {
+    try {
+      ebb::sequences<float>{.offsets = offsets, .first_positions = positions}.check("here", size);
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({0, 3, 2, 4}, {}) == "here: need ascending offsets, got 3, 2");
+  CHECK(refused({-1, 4}, {}).find("here: need offsets in 0 .. steps") == 0);
+  CHECK(refused({0, 5}, {}).find("here: need offsets in 0 .. steps") == 0);
+  CHECK(refused({}, {0}).find("here: need first positions >= 1") == 0);
+  CHECK(refused({}, {1, 1}).find("here: need one first position per sequence") == 0);
+  CHECK(refused({}, {std::numeric_limits<index_t>::max() - 3}).find("here: need first pos") == 0);
+  CHECK(refused({}, {std::numeric_limits<index_t>::max() - 4}).empty());
+  CHECK(refused({0, 2, 4}, {1, 1}).empty());
+
+  ebb::array<float> states(2, 2);
+  const ebb::sequences<float> one{.initial_states = states.view()};
+  CHECK_THROWS_AS(one.check("here", size), ebb::shape_error);
+  const ebb::sequences<float> into{.final_states = states.view()};
+  CHECK_THROWS_AS(into.check("here", size), ebb::shape_error);
+  const std::vector<index_t> offsets{0, 1, 4};
+  const ebb::sequences<float> two{
+      .offsets = offsets, .initial_states = states.view(), .final_states = states.view()};
+  CHECK_NOTHROW(two.check("here", size));
+}
+
+}  // namespace
