@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/approx/basis.hpp
+/// @brief  The functions of the lag that the channels of a recurrence offer.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include <ebb/approx/lags.hpp>
+#include <ebb/approx/precision.hpp>
+#include <ebb/core/error.hpp>
+#include <ebb/decay/power_sum.hpp>
+#include <ebb/spectrum/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+namespace approx {
+
+/// Basis functions phi_0 .. phi_{N-1} of the lag, in any precision.
+///
+///   basis.size()                      N
+///   basis.bind<Real>()                values in precision Real: b.fill(lag, row), b.fill_run(first, rows)
+///   basis.intervals(first, last)      intervals that cover [first, last], each with its strip
+///   basis.last_lag()                  the largest lag at which the functions are defined
+///   B::chebyshev_system               whether every nontrivial combination has at most N - 1 zeros
+///   B::continuous_lags                whether lags between whole steps have a meaning
+template <class B>
+concept basis_functions = requires(const B& basis, double lag) {
+  { basis.size() } -> std::convertible_to<index_t>;
+  { basis.intervals(lag, lag) } -> std::same_as<std::vector<lag_interval>>;
+  { basis.last_lag() } -> std::convertible_to<double>;
+  { B::chebyshev_system } -> std::convertible_to<bool>;
+  { B::continuous_lags } -> std::convertible_to<bool>;
+  basis.template bind<double>();
+  basis.template bind<long double>();
+};
+
+namespace detail {
+
+template <class Real>
+void require_distinct(const std::vector<Real>& rates, const char* where) {
+  for (std::size_t k = 1; k < rates.size(); ++k)
+    ebb::detail::require_domain(rates[k - 1] < rates[k], where,
+                                "need strictly ascending rates (equal ones add no function)",
+                                static_cast<double>(rates[k]));
+}
+
+}  // namespace detail
+
+/// The impulse responses of channels with constant decay: phi_k(tau) = exp(-r_k tau).
+///
+/// Units: rates 1/step, tau steps. Distinct rates make a Chebyshev system on every set of lags.
+template <class Spectrum>
+class exponential_basis {
+ public:
+  static constexpr bool chebyshev_system = true;
+  static constexpr bool continuous_lags = true;
+
+  /// @param channels  N, 1 <= N
+  /// @throws domain_error when channels < 1.
+  exponential_basis(Spectrum spectrum, index_t channels)
+      : spectrum_(std::move(spectrum)), channels_(channels) {
+    ebb::detail::require_domain(channels >= 1, "exponential_basis", "need channels >= 1", channels);
+  }
+
+  index_t size() const { return channels_; }
+  double last_lag() const { return 0x1p53; }
+
+  /// exp(-r e^u) has absolute value at most 1 wherever Re e^u >= 0, that is |Im u| <= pi/2.
+  std::vector<lag_interval> intervals(double first, double last) const {
+    const double low = std::log(first), high = std::log(last);
+    // Half the length is enough: a rounder ellipse would only reach farther beyond the ends.
+    return {{low, high, 0, std::min(0.5 * std::numbers::pi, high - low)}};
+  }
+
+  template <real_scalar Real>
+  struct bound {
+    std::vector<Real> rates;
+
+    void fill(const Real& lag, std::span<Real> row) const {
+      using ebb::detail::exp;
+      for (std::size_t k = 0; k < rates.size(); ++k) row[k] = decaying_exp(Real(rates[k] * lag));
+    }
+
+    /// Rows for the lags first, first + 1, ...: rows.size() / N of them, one after the other.
+    void fill_run(index_t first, std::span<Real> rows) const {
+      using ebb::detail::exp;
+      const std::size_t n = rates.size();
+      for (std::size_t start = 0; start < rows.size(); start += n) {
+        const auto row = rows.subspan(start, n);
+        // A product costs a fraction of a multiprecision exp and one rounding a step.
+        if (start > 0 && std::numeric_limits<Real>::digits10 > 20)
+          for (std::size_t k = 0; k < n; ++k) row[k] = Real(rows[start - n + k] * steps[k]);
+        else
+          fill(Real(static_cast<double>(first) + static_cast<double>(start / n)), row);
+      }
+    }
+
+    std::vector<Real> steps;  // exp(-r_k)
+  };
+
+  /// @throws domain_error when two rates are equal after rounding to `Real`.
+  template <real_scalar Real>
+  bound<Real> bind() const {
+    using ebb::detail::exp;
+    bound<Real> out{rates_of<Real>(spectrum_, channels_), {}};
+    detail::require_distinct(out.rates, "exponential_basis");
+    for (const Real& rate : out.rates) out.steps.push_back(decaying_exp(rate));
+    return out;
+  }
+
+ private:
+  Spectrum spectrum_;
+  index_t channels_;
+};
+
+/// The impulse responses at position t of channels with position-adaptive taper.
+///
+///   phi_k(tau) = exp(-r_k sum_{s = t-tau+1}^{t} ((s + t_0) / T)^-alpha_k),
+///   alpha_k = (N' - 1 - k) / (N' - 1),  N' = number of tapered channels (alpha = 1 for N' = 1)
+///
+/// With `sum_channel` one further function phi = 1 stands first (a channel that never forgets) and
+/// N' = N - 1. The relative convention, linear taper (decay/post.hpp).
+///
+/// Units: rates 1/step; t, T, t_0, tau steps; whole positions s, so that tau is whole.
+/// Not proven to be a Chebyshev system: lower bounds come from duality instead.
+/// Source: [PoST] position-adaptive scaling; docs/references.md.
+template <class Spectrum>
+class taper_basis {
+ public:
+  static constexpr bool chebyshev_system = false;
+  static constexpr bool continuous_lags = false;
+
+  struct options {
+    double offset = 0;         ///< t_0 >= 0, steps
+    bool sum_channel = false;  ///< one of the N channels has rate 0
+  };
+
+  /// @param channels     N >= 1, the sum channel included
+  /// @param t_reference  T > 0, steps
+  /// @param position     t >= 1, steps, whole
+  /// @throws domain_error outside these domains.
+  taper_basis(Spectrum spectrum, index_t channels, double t_reference, double position,
+              options chosen = {})
+      : spectrum_(std::move(spectrum)),
+        channels_(channels),
+        t_reference_(t_reference),
+        position_(position),
+        options_(chosen) {
+    constexpr const char* where = "taper_basis";
+    ebb::detail::require_domain(channels >= (chosen.sum_channel ? 2 : 1), where,
+                                "need channels >= 1 (2 with a sum channel)", channels);
+    ebb::detail::require_domain(t_reference > 0 && t_reference < 0x1p53, where,
+                                "need 0 < t_reference < 2^53", t_reference);
+    ebb::detail::require_domain(position >= 1 && position < 0x1p53 &&
+                                    position == std::floor(position),
+                                where, "need a whole position, 1 <= position < 2^53", position);
+    ebb::detail::require_domain(chosen.offset >= 0 && chosen.offset < 0x1p53, where,
+                                "need 0 <= offset < 2^53", chosen.offset);
+  }
+
+  index_t size() const { return channels_; }
+  double last_lag() const { return position_; }
+
+  /// Lags up to half the position are counted back from now, later ones from the start.
+  ///
+  /// The functions are at most 1 where the real part of S(z) = zeta(alpha, z) - zeta(alpha, t'+1),
+  /// z = t' + 1 - tau, t' = t + t_0, is not negative. Off the real axis it falls by at most
+  /// (alpha/2) (Im z)^2 x^(-alpha-1) (1 + (alpha+1)/x), x = Re z (Im zeta(alpha+1, .) integrated),
+  /// while S(x) >= Re(tau) (t'+1)^-alpha. The strips below keep the first under the second with a
+  /// margin, the overshoot of the ellipse included; docs/accuracy.md has the two lines of algebra.
+  std::vector<lag_interval> intervals(double first, double last) const {
+    const double end = position_ + options_.offset + 1, half = 0.5 * end;
+    std::vector<lag_interval> result;
+    const auto add = [&](double low, double high, double anchor, double widest) {
+      result.push_back({low, high, anchor, std::min(widest, 0.15 * (high - low))});
+    };
+    if (first < half) add(std::log(first), std::log(std::min(last, half)), 0, 0.6);
+    if (last > half) add(std::log(end - last), std::log(end - std::max(first, half)), end, 0.45);
+    return result;
+  }
+
+  template <real_scalar Real>
+  struct bound {
+    std::vector<Real> scales;  // r_k T^alpha_k
+    std::vector<Real> exponents;
+    Real end;  // t + t_0
+    bool sum_channel;
+
+    void fill(const Real& lag, std::span<Real> row) const {
+      using ebb::detail::exp;
+      std::size_t out = 0;
+      if (sum_channel) row[out++] = Real(1);
+      for (std::size_t k = 0; k < scales.size(); ++k)
+        row[out++] = decaying_exp(Real(scales[k] * power_sum(exponents[k], end, lag)));
+    }
+
+    void fill_run(index_t first, std::span<Real> rows) const {
+      using ebb::detail::exp, ebb::detail::pow;
+      const std::size_t n = scales.size() + (sum_channel ? 1 : 0);
+      std::vector<Real> sums;
+      for (const Real& alpha : exponents)
+        sums.push_back(power_sum(alpha, end, Real(static_cast<double>(first))));
+      for (std::size_t start = 0; start < rows.size(); start += n) {
+        std::size_t out = start;
+        if (sum_channel) rows[out++] = Real(1);
+        const Real next = Real(end - Real(static_cast<double>(first)) -
+                               Real(static_cast<double>(start / n)));
+        for (std::size_t k = 0; k < scales.size(); ++k) {
+          rows[out++] = decaying_exp(Real(scales[k] * sums[k]));
+          if (next > Real(0)) sums[k] += Real(pow(next, Real(-exponents[k])));
+        }
+      }
+    }
+  };
+
+  /// @throws domain_error when two rates are equal after rounding to `Real`.
+  template <real_scalar Real>
+  bound<Real> bind() const {
+    using ebb::detail::exp, ebb::detail::log;
+    const index_t tapered = channels_ - (options_.sum_channel ? 1 : 0);
+    const std::vector<Real> rates = rates_of<Real>(spectrum_, tapered);
+    detail::require_distinct(rates, "taper_basis");
+    bound<Real> out;
+    out.end = Real(Real(position_) + Real(options_.offset));
+    out.sum_channel = options_.sum_channel;
+    const Real log_reference = log(Real(t_reference_));
+    for (index_t k = 0; k < tapered; ++k) {
+      const Real alpha = tapered == 1 ? Real(1)
+                                      : Real(Real(static_cast<double>(tapered - 1 - k)) /
+                                             Real(static_cast<double>(tapered - 1)));
+      out.exponents.push_back(alpha);
+      out.scales.push_back(
+          Real(rates[static_cast<std::size_t>(k)] * exp(Real(alpha * log_reference))));
+    }
+    return out;
+  }
+
+ private:
+  Spectrum spectrum_;
+  index_t channels_;
+  double t_reference_, position_;
+  options options_;
+};
+
+}  // namespace approx
+}  // namespace ebb::inline EBB_ABI
