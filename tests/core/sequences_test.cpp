@@ -2,7 +2,6 @@
 // What a description of sequences says, and which ones are refused.
 #include <doctest/doctest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -49,10 +48,10 @@ TEST_CASE("impossible descriptions are refused with a sentence") {
   CHECK(refused({0, 3, 2, 4}, {}) == "here: need ascending offsets, got 3, 2");
   CHECK(refused({-1, 4}, {}).find("here: need offsets in 0 .. steps") == 0);
   CHECK(refused({0, 5}, {}).find("here: need offsets in 0 .. steps") == 0);
-  CHECK(refused({}, {0}).find("here: need first positions >= 1") == 0);
+  CHECK(refused({}, {0}).find("here: need first positions in 1") == 0);
   CHECK(refused({}, {1, 1}).find("here: need one first position per sequence") == 0);
-  CHECK(refused({}, {std::numeric_limits<index_t>::max() - 3}).find("here: need first pos") == 0);
-  CHECK(refused({}, {std::numeric_limits<index_t>::max() - 4}).empty());
+  CHECK(refused({}, {(index_t{1} << 62) + 1}).find("here: need first pos") == 0);
+  CHECK(refused({}, {index_t{1} << 62}).empty());
   CHECK(refused({0, 2, 4}, {1, 1}).empty());
 
   ebb::array<float> states(2, 2);

@@ -3,9 +3,9 @@
 /// @brief  Where sequences begin and end, and the states they begin and end with.
 #pragma once
 
-#include <cstdint>
-#include <limits>
+#include <cstddef>
 #include <span>
+#include <string_view>
 
 #include <ebb/core/view.hpp>
 
@@ -20,8 +20,8 @@ namespace ebb::inline EBB_ABI {
 /// |-------------------|---------------------|----------------------------------|------------------|
 /// | `offsets`         | S + 1, ascending    | sequence s has the steps         | S = 1, all steps |
 /// |                   | in 0 .. T           | offsets[s] .. offsets[s + 1] - 1 |                  |
-/// | `first_positions` | B S, each >= 1      | absolute position of a           | all 1            |
-/// |                   |                     | sequence's earliest step         |                  |
+/// | `first_positions` | B S, each in        | absolute position of a           | all 1            |
+/// |                   | 1 .. 2^62           | sequence's earliest step         |                  |
 /// | `initial_states`  | (B, S, N)           | state before the first step      | zero             |
 /// | `final_states`    | (B, S, N)           | where the state after the last   | not kept         |
 /// |                   |                     | step goes                        |                  |
@@ -73,8 +73,8 @@ struct sequences {
                             first_positions.size(), states);
       for (const index_t position : first_positions)
         detail::require_domain(
-            position >= 1 && position <= std::numeric_limits<index_t>::max() - size.steps, where,
-            "need first positions >= 1 and last ones below 2^63", position);
+            position >= 1 && position <= (index_t{1} << 62), where,
+            "need first positions in 1 .. 2^62", position);
     }
     check_states(where, "need initial states of shape (batches, sequences, channels)", size,
                  initial_states.size(), initial_states.data() != nullptr);

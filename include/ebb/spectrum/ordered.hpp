@@ -15,18 +15,6 @@
 
 namespace ebb::inline EBB_ABI {
 
-namespace detail {
-// log(high / low) for 0 < low < high: relative accuracy for tiny gaps and for huge ones.
-template <class Real>
-Real log_ratio(const Real& low, const Real& high) {
-  // The difference is exact up to a factor of 2 (Sterbenz).
-  if (high <= Real(2) * low) return Real(log1p(Real((high - low) / low)));
-  const Real ratio = high / low;
-  if (ratio <= std::numeric_limits<Real>::max()) return Real(log(ratio));
-  return Real(log(high) - log(low));
-}
-}  // namespace detail
-
 /// Ordered spectrum: r_0 = exp(theta), r_k = exp(theta + sum_{i<k} softplus(delta_i)).
 ///
 /// Any real theta (1) and delta (N-1) give rates in ascending order, so gradient descent cannot

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/decay/constant.hpp
+/// @brief  The same decay at every step.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <ebb/core/numeric.hpp>
+#include <ebb/decay/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Constant decay: log a_{t,k} = -r_k at every step.
+///
+/// Units: rates in 1/step. Cost: bind O(N) and one allocation; fill one store per element.
+/// Accuracy: log a is -r_k rounded once to the block's type.
+class constant_decay {
+ public:
+  static constexpr std::string_view name = "constant";
+  static constexpr decay_kind kind = decay_kind::constant;
+
+  /// The policy tied to N rates of type Param.
+  template <real_scalar Param>
+  class bound {
+   public:
+    static constexpr decay_kind kind = decay_kind::constant;
+    static constexpr decay_form form = decay_form::log_factor;
+
+    /// Where vjp adds: d loss / d r_k, (N).
+    struct gradients {
+      std::span<Param> rates{};
+    };
+
+    explicit bound(std::vector<Param> rates) : rates_(std::move(rates)) {}
+
+    std::span<const Param> rates() const { return rates_; }
+
+    template <class Real, class Axis>
+    void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
+      for (index_t k = 0; k < block.channels(); ++k) {
+        const auto log_decay =
+            static_cast<Real>(-rates_[static_cast<std::size_t>(where.channel + k)]);
+        for (index_t t = 0; t < block.steps(); ++t) block(t, k) = log_decay;
+      }
+    }
+
+    /// d r_k -= sum over the block's steps of d log a.
+    template <class Real, class Axis, class CotangentAxis>
+    void vjp(const block_origin& where, const strided_view<const Real, Axis>&,
+             const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+      for (index_t k = 0; k < cotangent.channels(); ++k)
+        for (index_t t = 0; t < cotangent.steps(); ++t)
+          sums.rates[static_cast<std::size_t>(where.channel + k)] -=
+              static_cast<Param>(cotangent(t, k));
+    }
+
+    /// @throws shape_error unless the data has N channels.
+    void check(const extents& size) const {
+      detail::require_channels(static_cast<index_t>(rates_.size()), size, "constant_decay");
+    }
+
+   private:
+    std::vector<Param> rates_;
+  };
+
+  /// @param rates  N >= 0 values, 0 <= r < inf, ascending, 1/step
+  /// @throws domain_error outside this domain.
+  template <real_scalar Real>
+  auto bind(std::span<const Real> rates) const {
+    detail::require_rates(rates, "constant_decay");
+    return bound<detail::parameter_t<Real>>({rates.begin(), rates.end()});
+  }
+};
+
+static_assert(decay_for<constant_decay, float> && decay_for<constant_decay, double>);
+
+}  // namespace ebb::inline EBB_ABI

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/decay/stored.hpp
+/// @brief  Decays, or their logarithms, read from an array of the caller.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include <ebb/core/numeric.hpp>
+#include <ebb/decay/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Stored decay: a_{t,k}, or log a_{t,k}, as it stands in somebody else's memory.
+///
+/// Shapes: (batch, time, channel) as the data; a stride of zero repeats a row (the same decays at
+/// every step, or in every batch entry). The memory must outlive the object.
+/// Cost: one load and one store per element. Accuracy: exact.
+///
+/// @tparam Form  factor: any finite value. log_factor: log a <= 0, -inf for a = 0; a positive
+///               value is outside the domain and grows the state as e^value, not clamped.
+template <class T, unit_stride_axis Axis, decay_form Form>
+class stored_decay {
+ public:
+  static constexpr std::string_view name = Form == decay_form::factor ? "stored" : "stored_logs";
+  static constexpr decay_kind kind = decay_kind::stored;
+  static constexpr decay_form form = Form;
+
+  /// Where vjp adds: the gradient of each stored value, of the stored shape. A zero stride sums
+  /// over what it repeats.
+  struct gradients {
+    strided_view<T, Axis> values{};
+  };
+
+  explicit constexpr stored_decay(const strided_view<const T, Axis>& values) : values_(values) {}
+
+  const strided_view<const T, Axis>& view() const { return values_; }
+
+  template <class Real, class BlockAxis>
+  void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
+    if constexpr (std::same_as<BlockAxis, channel_major>) {
+      for (index_t k = 0; k < block.channels(); ++k)
+        for (index_t t = 0; t < block.steps(); ++t) block(t, k) = value<Real>(where, t, k);
+    } else {
+      for (index_t t = 0; t < block.steps(); ++t)
+        for (index_t k = 0; k < block.channels(); ++k) block(t, k) = value<Real>(where, t, k);
+    }
+  }
+
+  template <class Real, class BlockAxis, class CotangentAxis>
+  void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
+           const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+    for (index_t t = 0; t < cotangent.steps(); ++t)
+      for (index_t k = 0; k < cotangent.channels(); ++k)
+        sums.values(where.batch, where.step + t, where.channel + k) +=
+            static_cast<T>(cotangent(t, k));
+  }
+
+  /// @throws shape_error unless the data has the stored shape.
+  void check(const extents& size) const {
+    const extents& own = values_.size();
+    detail::require_shape(own == size, "stored_decay",
+                          "need decays of the data's shape (batches, steps, channels of each)",
+                          own.batches, own.steps, own.channels, size.batches, size.steps,
+                          size.channels);
+  }
+
+ private:
+  template <class Real>
+  Real value(const block_origin& where, index_t t, index_t k) const {
+    return static_cast<Real>(values_(where.batch, where.step + t, where.channel + k));
+  }
+
+  strided_view<const T, Axis> values_;
+};
+
+namespace detail {
+template <decay_form Form, class V>
+auto stored_as(V& values) {
+  using T = view_value<V>;
+  return stored_decay<T, view_axis<V>, Form>(strided_view<const T, view_axis<V>>(as_view(values)));
+}
+}  // namespace detail
+
+/// The decays of an array or view, as factors a.
+template <class V>
+  requires requires(V& values) { as_view(values); }
+auto stored_factors(V&& values) {
+  return detail::stored_as<decay_form::factor>(values);
+}
+
+/// The decays of an array or view of log a.
+template <class V>
+  requires requires(V& values) { as_view(values); }
+auto stored_logs(V&& values) {
+  return detail::stored_as<decay_form::log_factor>(values);
+}
+
+static_assert(bound_decay<stored_decay<float, time_major, decay_form::factor>, float>);
+static_assert(bound_decay<stored_decay<float, channel_major, decay_form::log_factor>, double>);
+
+}  // namespace ebb::inline EBB_ABI
