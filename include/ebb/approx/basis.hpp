@@ -116,6 +116,12 @@ class exponential_basis {
   index_t channels_;
 };
 
+/// Variants of taper_basis.
+struct taper_options {
+  double offset = 0;         ///< t_0 >= 0, steps
+  bool sum_channel = false;  ///< one of the N channels has rate 0
+};
+
 /// The impulse responses at position t of channels with position-adaptive taper.
 ///
 ///   phi_k(tau) = exp(-r_k sum_{s = t-tau+1}^{t} ((s + t_0) / T)^-alpha_k),
@@ -133,17 +139,12 @@ class taper_basis {
   static constexpr bool chebyshev_system = false;
   static constexpr bool continuous_lags = false;
 
-  struct options {
-    double offset = 0;         ///< t_0 >= 0, steps
-    bool sum_channel = false;  ///< one of the N channels has rate 0
-  };
-
   /// @param channels     N >= 1, the sum channel included
   /// @param t_reference  T > 0, steps
   /// @param position     t >= 1, steps, whole
   /// @throws domain_error outside these domains.
   taper_basis(Spectrum spectrum, index_t channels, double t_reference, double position,
-              options chosen = {})
+              taper_options chosen = {})
       : spectrum_(std::move(spectrum)),
         channels_(channels),
         t_reference_(t_reference),
@@ -242,7 +243,7 @@ class taper_basis {
   Spectrum spectrum_;
   index_t channels_;
   double t_reference_, position_;
-  options options_;
+  taper_options options_;
 };
 
 }  // namespace approx

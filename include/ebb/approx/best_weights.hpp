@@ -353,6 +353,19 @@ void interpolate(const Basis& basis, std::span<const Target> targets, const lag_
   }
 }
 
+template <basis_functions Basis>
+void require_approximable(const Basis& basis, const lag_set& lags,
+                          const approximation_options& options, const char* where) {
+  ebb::detail::require_domain(basis.size() >= 1 && basis.size() <= 128, where,
+                              "need 1 <= channels <= 128", basis.size());
+  ebb::detail::require_domain(lags.last() <= basis.last_lag(), where,
+                              "need lags within the basis functions' domain", lags.last());
+  ebb::detail::require_domain(Basis::continuous_lags || lags.kind() == lag_kind::integer, where,
+                              "need whole lags for functions of whole positions");
+  ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
+                              "need 1e-6 <= tolerance < 1", options.tolerance);
+}
+
 }  // namespace detail
 
 /// The best weights of given channels for each of several targets, with two-sided bounds.
@@ -379,15 +392,7 @@ template <basis_functions Basis, class Target>
 std::vector<approximation> best_weights(const Basis& basis, std::span<const Target> targets,
                                         const lag_set& lags,
                                         const approximation_options& options = {}) {
-  constexpr const char* where = "best_weights";
-  ebb::detail::require_domain(basis.size() >= 1 && basis.size() <= 128, where,
-                              "need 1 <= channels <= 128", basis.size());
-  ebb::detail::require_domain(lags.last() <= basis.last_lag(), where,
-                              "need lags within the basis functions' domain", lags.last());
-  ebb::detail::require_domain(Basis::continuous_lags || lags.kind() == lag_kind::integer, where,
-                              "need whole lags for functions of whole positions");
-  ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
-                              "need 1e-6 <= tolerance < 1", options.tolerance);
+  detail::require_approximable(basis, lags, options, "best_weights");
   std::vector<approximation> results(targets.size());
   std::vector<char> settled(targets.size(), 0);
   const auto rungs = [&]<class... Rung>(Rung... rung) { (rung(), ...); };
