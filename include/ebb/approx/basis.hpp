@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <ebb/approx/lags.hpp>
-#include <ebb/approx/precision.hpp>
+#include <ebb/core/decaying_exp.hpp>
 #include <ebb/core/error.hpp>
 #include <ebb/decay/power_sum.hpp>
 #include <ebb/spectrum/concept.hpp>
@@ -191,27 +191,28 @@ class taper_basis {
     bool sum_channel;
 
     void fill(const Real& lag, std::span<Real> row) const {
-      using ebb::detail::exp;
+      const power_sums<Real> sums(end, lag);
       std::size_t out = 0;
       if (sum_channel) row[out++] = Real(1);
       for (std::size_t k = 0; k < scales.size(); ++k)
-        row[out++] = decaying_exp(Real(scales[k] * power_sum(exponents[k], end, lag)));
+        row[out++] = decaying_exp(Real(scales[k] * sums(exponents[k])));
     }
 
     void fill_run(index_t first, std::span<Real> rows) const {
-      using ebb::detail::exp, ebb::detail::pow;
+      using ebb::detail::log;
       const std::size_t n = scales.size() + (sum_channel ? 1 : 0);
+      const power_sums<Real> at_first(end, Real(static_cast<double>(first)));
       std::vector<Real> sums;
-      for (const Real& alpha : exponents)
-        sums.push_back(power_sum(alpha, end, Real(static_cast<double>(first))));
+      for (const Real& alpha : exponents) sums.push_back(at_first(alpha));
       for (std::size_t start = 0; start < rows.size(); start += n) {
         std::size_t out = start;
         if (sum_channel) rows[out++] = Real(1);
         const Real next = Real(end - Real(static_cast<double>(first)) -
                                Real(static_cast<double>(start / n)));
+        const Real log_next = next > Real(0) ? Real(log(next)) : Real(0);
         for (std::size_t k = 0; k < scales.size(); ++k) {
           rows[out++] = decaying_exp(Real(scales[k] * sums[k]));
-          if (next > Real(0)) sums[k] += Real(pow(next, Real(-exponents[k])));
+          if (next > Real(0)) sums[k] += ebb::detail::inverse_power(next, log_next, exponents[k]);
         }
       }
     }

@@ -238,15 +238,19 @@ double most_weights(const sampled_basis<Real>& samples, double weights_l1, doubl
 }
 
 /// One rung of the precision ladder: try every target that is not yet settled.
+///
+/// `resolve`: decimal digits that the samples should resolve, as the rung before saw it; infinity means
+/// all that the arithmetic has, and two more, so that the interpolation error hides in its rounding.
 template <real_scalar Real, int Digits, basis_functions Basis, class Target>
 void climb(const Basis& basis, std::span<const Target> targets, const lag_set& lags,
            const approximation_options& options, std::vector<approximation>& results,
-           std::vector<char>& settled) {
+           std::vector<char>& settled, double& resolve) {
   if (Digits > options.most_digits) return;
   if (std::all_of(settled.begin(), settled.end(), [](char s) { return s != 0; })) return;
   if (options.interrupted && options.interrupted()) return;
-  // Two digits more than the arithmetic: the interpolation error then hides in the rounding error.
-  const sample_plan plan = plan_samples(basis, lags, Digits + 2);
+  const sample_plan plan = plan_samples(basis, lags, std::min(resolve, Digits + 2.0));
+  resolve = HUGE_VAL;
+  double next_resolve = 0;
   sampled_basis<Real> samples(basis, plan, options.interrupted);
   if (samples.rows == 0) return;
   const bool relative = options.kind == error_kind::relative;
@@ -277,7 +281,13 @@ void climb(const Basis& basis, std::span<const Target> targets, const lag_set& l
     found.error_upper = unit * error.maximum(0.02 * options.tolerance).second + noise;
     if constexpr (Basis::chebyshev_system) {
       found.error_lower = unit * alternation_bound(error, basis.size()) - noise;
-    } else if (!problem.reference.empty()) {
+    }
+    // Without that property, or where multipliers below the rounding of double hide the alternation:
+    const auto meets = [&] {
+      return found.error_upper - found.error_lower <= options.tolerance * found.error_upper;
+    };
+    const bool quiet = noise <= 0.25 * options.tolerance * found.error_upper;
+    if (quiet && !meets() && !problem.reference.empty()) {
       const auto bound = basis.template bind<Real>();
       std::vector<std::vector<Real>> rows;
       for (const location& where : problem.reference) {
@@ -290,8 +300,9 @@ void climb(const Basis& basis, std::span<const Target> targets, const lag_set& l
         }
         rows.push_back(std::move(row));
       }
-      found.error_lower =
-          dual_bound(std::move(rows), most_weights(used, found.weights_l1, found.error_upper));
+      found.error_lower = std::max(
+          found.error_lower,
+          dual_bound(std::move(rows), most_weights(used, found.weights_l1, found.error_upper)));
     }
     found.error_lower = std::max(found.error_lower, 0.0);
     for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
@@ -299,11 +310,13 @@ void climb(const Basis& basis, std::span<const Target> targets, const lag_set& l
     found.digits = Digits;
     found.basis = plan.pieces.empty() || analytic_target<Target> ? evidence::proved
                                                                  : evidence::sampled;
-    settled[i] = noise <= 0.25 * options.tolerance * found.error_upper &&
-                 found.error_upper - found.error_lower <= options.tolerance * found.error_upper;
+    settled[i] = quiet && meets();
+    // What the next rung has to resolve: the weights against the error, and eight digits of that.
+    next_resolve = std::max(next_resolve, 8 + std::log10((1 + found.weights_l1) / found.error_upper));
     const auto width = [](const approximation& a) { return a.error_upper - a.error_lower; };
     if (settled[i] || width(found) < width(results[i])) results[i] = found;
   }
+  if (next_resolve > 0) resolve = next_resolve;
 }
 
 /// With no more lags than channels some weights meet the target at every lag: E = 0.
@@ -395,18 +408,27 @@ std::vector<approximation> best_weights(const Basis& basis, std::span<const Targ
   detail::require_approximable(basis, lags, options, "best_weights");
   std::vector<approximation> results(targets.size());
   std::vector<char> settled(targets.size(), 0);
-  const auto rungs = [&]<class... Rung>(Rung... rung) { (rung(), ...); };
   if (lags.kind() == lag_kind::integer && lags.last() <= static_cast<double>(basis.size())) {
-    rungs([&] { detail::interpolate<multiprecision<100>, 100>(basis, targets, lags, options, results, settled); },
-          [&] { detail::interpolate<multiprecision<200>, 200>(basis, targets, lags, options, results, settled); },
-          [&] { detail::interpolate<multiprecision<400>, 400>(basis, targets, lags, options, results, settled); });
+    const auto interpolate = [&]<class Real, int Digits>() {
+      detail::interpolate<Real, Digits>(basis, targets, lags, options, results, settled);
+    };
+    interpolate.template operator()<multiprecision<100>, 100>();
+    interpolate.template operator()<multiprecision<200>, 200>();
+    interpolate.template operator()<multiprecision<400>, 400>();
   } else {
-    rungs([&] { detail::climb<double, 16>(basis, targets, lags, options, results, settled); },
-          [&] { detail::climb<long double, 19>(basis, targets, lags, options, results, settled); },
-          [&] { detail::climb<multiprecision<50>, 50>(basis, targets, lags, options, results, settled); },
-          [&] { detail::climb<multiprecision<100>, 100>(basis, targets, lags, options, results, settled); },
-          [&] { detail::climb<multiprecision<200>, 200>(basis, targets, lags, options, results, settled); },
-          [&] { detail::climb<multiprecision<400>, 400>(basis, targets, lags, options, results, settled); });
+    double resolve = HUGE_VAL;
+    const auto climb = [&]<class Real, int Digits>() {
+      detail::climb<Real, Digits>(basis, targets, lags, options, results, settled, resolve);
+      // An estimate from too few digits can be too low: once more with all of them.
+      if (resolve < Digits)
+        detail::climb<Real, Digits>(basis, targets, lags, options, results, settled, resolve);
+    };
+    climb.template operator()<double, 16>();
+    climb.template operator()<long double, 19>();
+    climb.template operator()<multiprecision<50>, 50>();
+    climb.template operator()<multiprecision<100>, 100>();
+    climb.template operator()<multiprecision<200>, 200>();
+    climb.template operator()<multiprecision<400>, 400>();
   }
   if (options.interrupted && options.interrupted())
     for (approximation& result : results) result.interrupted = true;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/approx/precision.hpp
-/// @brief  The multiprecision numbers of approx/ and their decaying exponential.
+/// @brief  The multiprecision numbers that approx/ turns to when double does not suffice.
 #pragma once
-
-#include <cmath>
-#include <vector>
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
@@ -18,37 +15,6 @@ namespace approx {
 template <unsigned Digits>
 using multiprecision = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<Digits>,
                                                      boost::multiprecision::et_off>;
-
-/// e^-x for x >= 0.
-///
-/// Built-in types use the standard library. Multiprecision: e^-x = 2^-q (1 + y), with y = expm1 of the
-/// rest over 2^m by its Taylor series and m doublings y <- y (2 + y). Boost's own exp took 8, 37 and
-/// 139 microseconds at 50, 100 and 200 digits where this took 2, 6 and 17, and the samples are most
-/// of the cost of a certificate.
-/// Accuracy: relative error below (64 + 2 x) u: one or two roundings a doubling, and those of x.
-template <real_scalar Real>
-Real decaying_exp(const Real& x) {
-  if constexpr (std::numeric_limits<Real>::digits10 <= 20) {
-    return std::exp(-x);
-  } else {
-    constexpr int bits = std::numeric_limits<Real>::digits;
-    static const int halvings = static_cast<int>(0.6 * std::sqrt(static_cast<double>(bits)));
-    static const Real log_two = log(Real(2));
-    static const std::vector<Real> reciprocals = [] {  // 1 / n!, as many as reach 2^-bits
-      std::vector<Real> result{Real(1)};
-      for (int n = 1; result.back() > ldexp(Real(1), (halvings + 1) * n - bits - 8); ++n)
-        result.push_back(Real(result.back() / Real(n)));
-      return result;
-    }();
-    if (x > Real(1e9)) return Real(0);  // far below anything that is added to it
-    const int q = static_cast<int>(Real(x / log_two));
-    const Real rest = ldexp(Real(Real(q) * log_two - x), -halvings);
-    Real y(0);
-    for (std::size_t n = reciprocals.size(); n-- > 1;) y = Real((y + reciprocals[n]) * rest);
-    for (int i = 0; i < halvings; ++i) y = Real(y * (y + Real(2)));
-    return ldexp(Real(y + Real(1)), -q);
-  }
-}
 
 }  // namespace approx
 }  // namespace ebb::inline EBB_ABI
