@@ -53,8 +53,7 @@ any_spectrum spectrum_of(const basis_cell& cell) {
 }
 
 ebb::approx::lag_set lags_of(const basis_cell& cell) {
-  if (positional(cell))
-    return ebb::approx::lag_set::integer(*cell.lag_fraction * *cell.position);
+  if (positional(cell)) return ebb::approx::lag_set::integer(*cell.lag_fraction * *cell.position);
   return cell.integer_lags ? ebb::approx::lag_set::integer(cell.horizon)
                            : ebb::approx::lag_set::continuous(cell.horizon);
 }
@@ -69,9 +68,9 @@ std::vector<long double> rates_at_position(const basis_cell& cell) {
   const long double log_scale = std::log((static_cast<long double>(*cell.position) + offset) /
                                          static_cast<long double>(cell.horizon));
   for (ebb::index_t k = 0; k < count; ++k) {
-    const long double alpha = count == 1 ? 1.0L
-                                         : static_cast<long double>(count - 1 - k) /
-                                               static_cast<long double>(count - 1);
+    const long double alpha =
+        count == 1 ? 1.0L
+                   : static_cast<long double>(count - 1 - k) / static_cast<long double>(count - 1);
     rates[static_cast<std::size_t>(k)] *= std::exp(-alpha * log_scale);
   }
   return rates;
@@ -84,7 +83,8 @@ void set_gaps(const basis_cell& cell, outcome& out) {
   out.min_gap_rate = out.min_gap_log_rate = out.max_gap_log_rate = none;
   for (std::size_t k = 1; k < rates.size(); ++k) {
     const double gap = static_cast<double>(rates[k] - rates[k - 1]);
-    const double log_gap = static_cast<double>(std::log1p((rates[k] - rates[k - 1]) / rates[k - 1]));
+    const double log_gap =
+        static_cast<double>(std::log1p((rates[k] - rates[k - 1]) / rates[k - 1]));
     out.min_gap_rate = k == 1 ? gap : std::min(out.min_gap_rate, gap);
     out.min_gap_log_rate = k == 1 ? log_gap : std::min(out.min_gap_log_rate, log_gap);
     out.max_gap_log_rate = k == 1 ? log_gap : std::max(out.max_gap_log_rate, log_gap);
@@ -100,7 +100,8 @@ std::vector<ebb::approx::approximation> solve(const Basis& basis, const basis_ce
   if (!cell.weights_bound) return results;
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (results[i].weights_l1 > *cell.weights_bound && !results[i].interrupted)
-      results[i] = ebb::approx::bounded_weights(basis, targets[i], lags, *cell.weights_bound, options);
+      results[i] =
+          ebb::approx::bounded_weights(basis, targets[i], lags, *cell.weights_bound, options);
   return results;
 }
 
@@ -112,8 +113,8 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
   std::vector<ebb::approx::power_law> targets;
   for (const double beta : betas) targets.emplace_back(beta);
   ebb::approx::approximation_options options;
-  options.kind = cell.relative_error ? ebb::approx::error_kind::relative
-                                     : ebb::approx::error_kind::absolute;
+  options.kind =
+      cell.relative_error ? ebb::approx::error_kind::relative : ebb::approx::error_kind::absolute;
   options.interrupted = [&stop] { return stop.load(); };
 
   std::vector<ebb::approx::approximation> found;

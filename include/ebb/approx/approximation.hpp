@@ -25,8 +25,8 @@ enum class evidence {
 /// How an approximation is to be found.
 struct approximation_options {
   error_kind kind = error_kind::absolute;
-  double tolerance = 2e-5;  ///< wanted (upper - lower) / upper, >= 1e-6
-  int most_digits = 400;    ///< of the arithmetic; more is refused, not tried
+  double tolerance = 2e-5;            ///< wanted (upper - lower) / upper, >= 1e-6
+  int most_digits = 400;              ///< of the arithmetic; more is refused, not tried
   std::function<bool()> interrupted;  ///< asked now and then; true ends the work early
 };
 
@@ -39,9 +39,9 @@ struct approximation_options {
 struct [[nodiscard]] approximation {
   double error_lower = 0;
   double error_upper = HUGE_VAL;
-  std::vector<double> weights;    ///< c, rounded to double, one a channel
-  double weights_l1 = 0;          ///< sum |c_k|
-  int digits = 0;                 ///< decimal digits of the arithmetic that was needed
+  std::vector<double> weights;  ///< c, rounded to double, one a channel
+  double weights_l1 = 0;        ///< sum |c_k|
+  int digits = 0;               ///< decimal digits of the arithmetic that was needed
   evidence basis = evidence::none;
   std::vector<double> reference;  ///< lags at which the error is levelled, ascending
   bool interrupted = false;       ///< ended early: nothing else in here counts

@@ -155,9 +155,9 @@ class taper_basis {
                                 "need channels >= 1 (2 with a sum channel)", channels);
     ebb::detail::require_domain(t_reference > 0 && t_reference < 0x1p53, where,
                                 "need 0 < t_reference < 2^53", t_reference);
-    ebb::detail::require_domain(position >= 1 && position < 0x1p53 &&
-                                    position == std::floor(position),
-                                where, "need a whole position, 1 <= position < 2^53", position);
+    ebb::detail::require_domain(
+        position >= 1 && position < 0x1p53 && position == std::floor(position), where,
+        "need a whole position, 1 <= position < 2^53", position);
     ebb::detail::require_domain(chosen.offset >= 0 && chosen.offset < 0x1p53, where,
                                 "need 0 <= offset < 2^53", chosen.offset);
   }
@@ -207,8 +207,8 @@ class taper_basis {
       for (std::size_t start = 0; start < rows.size(); start += n) {
         std::size_t out = start;
         if (sum_channel) rows[out++] = Real(1);
-        const Real next = Real(end - Real(static_cast<double>(first)) -
-                               Real(static_cast<double>(start / n)));
+        const Real next =
+            Real(end - Real(static_cast<double>(first)) - Real(static_cast<double>(start / n)));
         const Real log_next = next > Real(0) ? Real(log(next)) : Real(0);
         for (std::size_t k = 0; k < scales.size(); ++k) {
           rows[out++] = decaying_exp(Real(scales[k] * sums[k]));

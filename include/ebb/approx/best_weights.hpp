@@ -198,8 +198,8 @@ double interpolation_remainder(const sample_plan& plan, const Target& target, er
         log_scale = -target.log_inf(nearest, farthest);
     }
     const double size = std::exp(log_target) + weights_l1 * std::exp(log_scale);
-    worst = std::max(worst, 4 * size * std::pow(rho, -static_cast<double>(piece.nodes)) /
-                                (rho - 1));
+    worst =
+        std::max(worst, 4 * size * std::pow(rho, -static_cast<double>(piece.nodes)) / (rho - 1));
   }
   return worst;
 }
@@ -308,11 +308,12 @@ void climb(const Basis& basis, std::span<const Target> targets, const lag_set& l
     for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
     for (const location& where : problem.reference) found.reference.push_back(where.lag);
     found.digits = Digits;
-    found.basis = plan.pieces.empty() || analytic_target<Target> ? evidence::proved
-                                                                 : evidence::sampled;
+    found.basis =
+        plan.pieces.empty() || analytic_target<Target> ? evidence::proved : evidence::sampled;
     settled[i] = quiet && meets();
     // What the next rung has to resolve: the weights against the error, and eight digits of that.
-    next_resolve = std::max(next_resolve, 8 + std::log10((1 + found.weights_l1) / found.error_upper));
+    next_resolve =
+        std::max(next_resolve, 8 + std::log10((1 + found.weights_l1) / found.error_upper));
     const auto width = [](const approximation& a) { return a.error_upper - a.error_lower; };
     if (settled[i] || width(found) < width(results[i])) results[i] = found;
   }

@@ -37,8 +37,7 @@ class bounded_simplex {
     std::size_t best = 0;
     for (std::size_t k = 1; k < channels_; ++k)
       if (abs(first.functions[k]) > abs(first.functions[best])) best = k;
-    const std::size_t corner =
-        first.functions[best] > Real(0) ? best : best + channels_;
+    const std::size_t corner = first.functions[best] > Real(0) ? best : best + channels_;
     // Nonbasic: every weight but the corner's, and the slack of the lag.
     for (std::size_t v = 0; v <= 2 * channels_; ++v)
       if (v != corner) nonbasic_.push_back({v, {}});
@@ -145,12 +144,14 @@ class bounded_simplex {
       const Real factor = r.slope[column];
       r.slope[column] = Real(0);
       r.value += Real(factor * entering.value);
-      for (std::size_t j = 0; j < r.slope.size(); ++j) r.slope[j] += Real(factor * entering.slope[j]);
+      for (std::size_t j = 0; j < r.slope.size(); ++j)
+        r.slope[j] += Real(factor * entering.slope[j]);
     };
     substitute(error_);
     for (row& r : rows_) substitute(r);
     nonbasic_[column] = std::move(becomes);
-    if (entering.weight != slack) rows_.push_back(std::move(entering));  // a lag that came loose goes
+    if (entering.weight != slack)
+      rows_.push_back(std::move(entering));  // a lag that came loose goes
     return true;
   }
 
@@ -181,22 +182,23 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
   const auto side_of = [&](const location& where) {
     typename bounded_simplex<Real>::side out;
     out.functions.resize(n);
-    const Real lag = where.part < 0 || lags.kind() == lag_kind::integer
-                         ? Real(where.lag)
-                         : plan.pieces[static_cast<std::size_t>(where.part)]
-                               .interval.template lag_in<Real>(where.x);
+    const Real lag =
+        where.part < 0 || lags.kind() == lag_kind::integer
+            ? Real(where.lag)
+            : plan.pieces[static_cast<std::size_t>(where.part)].interval.template lag_in<Real>(
+                  where.x);
     bound.fill(lag, std::span<Real>(out.functions));
     out.target = target(lag);
-    const Real scale = Real((relative ? Real(Real(1) / out.target) : Real(1)) *
-                            Real(where.value < 0 ? -1 : 1));
+    const Real scale =
+        Real((relative ? Real(Real(1) / out.target) : Real(1)) * Real(where.value < 0 ? -1 : 1));
     out.target *= scale;
     for (Real& v : out.functions) v *= scale;
     return out;
   };
   const auto worst_of = [](const std::vector<location>& places) {
-    return *std::max_element(places.begin(), places.end(), [](const location& a, const location& b) {
-      return std::abs(a.value) < std::abs(b.value);
-    });
+    return *std::max_element(
+        places.begin(), places.end(),
+        [](const location& a, const location& b) { return std::abs(a.value) < std::abs(b.value); });
   };
 
   Real scale(0);
@@ -238,8 +240,10 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
         std::max(0.0, static_cast<double>(Real((value - Real(l1_bound) * largest) / norm)) - noise);
   for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
   found.digits = Digits;
-  found.basis = plan.pieces.empty() || analytic_target<Target> ? evidence::proved : evidence::sampled;
-  if (found.error_upper - found.error_lower < result.error_upper - result.error_lower) result = found;
+  found.basis =
+      plan.pieces.empty() || analytic_target<Target> ? evidence::proved : evidence::sampled;
+  if (found.error_upper - found.error_lower < result.error_upper - result.error_lower)
+    result = found;
 }
 
 }  // namespace detail

@@ -114,8 +114,8 @@ inline std::vector<location> first_reference(const sample_plan& plan,
   std::vector<location> places;
   for (const auto& run : plan.runs)
     for (index_t i = 0; i < run.count; ++i)
-      places.push_back({-1, static_cast<index_t>(places.size()), 0,
-                        static_cast<double>(run.first + i), 0});
+      places.push_back(
+          {-1, static_cast<index_t>(places.size()), 0, static_cast<double>(run.first + i), 0});
   for (std::size_t p = 0; p < plan.pieces.size(); ++p)
     for (index_t i = 0; i < plan.pieces[p].nodes; ++i) {
       const double x = chebyshev_node(i, plan.pieces[p].nodes);
@@ -124,8 +124,7 @@ inline std::vector<location> first_reference(const sample_plan& plan,
   const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(values.transpose());
   std::vector<location> reference;
   for (Eigen::Index i = 0; i < values.cols(); ++i)
-    reference.push_back(
-        places[static_cast<std::size_t>(qr.colsPermutation().indices()(i))]);
+    reference.push_back(places[static_cast<std::size_t>(qr.colsPermutation().indices()(i))]);
   std::sort(reference.begin(), reference.end(),
             [](const location& a, const location& b) { return a.lag < b.lag; });
   return reference;
@@ -145,7 +144,8 @@ inline exchange_result exchange(const sampled_functions& functions, const Eigen:
   exchange_result result;
   std::vector<location> reference = detail::first_reference(functions.plan(), values);
   bool one_at_a_time = false;
-  double previous_level = 0;
+  double previous_level = 0, best_gap = HUGE_VAL;
+  int since_better = 0;
   for (result.iterations = 1; result.iterations <= 400; ++result.iterations) {
     const detail::levelled_error levelled(functions, reference);
     Eigen::VectorXd combination(n + 1);
@@ -162,6 +162,10 @@ inline exchange_result exchange(const sampled_functions& functions, const Eigen:
     }
     result.level = std::max(result.level, levelled.level);
     if (result.largest <= result.level * (1 + 1e-9)) break;
+    const double gap = (result.largest - result.level) / result.largest;
+    since_better = gap < 0.999 * best_gap ? 0 : since_better + 1;
+    best_gap = std::min(best_gap, gap);
+    if (best_gap < 1e-6 && since_better >= 8) break;  // down to rounding
     // A level that does not rise means that the many-lag step is not sound here.
     if (!one_at_a_time && result.iterations > 3 && levelled.level <= previous_level)
       one_at_a_time = true;

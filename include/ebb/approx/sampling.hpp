@@ -50,8 +50,9 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
   plan.kind = lags.kind();
   const auto nodes_of = [&](const lag_interval& i) {
     const double rho = bernstein_ellipse(i.semi_minor_axis());
-    return static_cast<index_t>(std::ceil((digits + 1 - std::log10((rho - 1) / 4)) /
-                                          std::log10(rho))) + 2;
+    return static_cast<index_t>(
+               std::ceil((digits + 1 - std::log10((rho - 1) / 4)) / std::log10(rho))) +
+           2;
   };
   const auto add_intervals = [&](double first, double last) {
     for (const lag_interval& i : basis.intervals(first, last))
@@ -66,7 +67,8 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
     const bool anchored = basis.intervals(1, lags.last()).back().anchor != 0;
     plan.runs.push_back({1, edge});
     if (anchored) plan.runs.push_back({last - edge + 1, edge});
-    add_intervals(static_cast<double>(edge + 1), static_cast<double>(anchored ? last - edge : last));
+    add_intervals(static_cast<double>(edge + 1),
+                  static_cast<double>(anchored ? last - edge : last));
     if (plan.rows() < last) return plan;
   }
   plan.pieces.clear();

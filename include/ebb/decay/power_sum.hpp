@@ -38,8 +38,7 @@ const std::vector<Real>& bernoulli_over_factorial() {
     Real quarter_power(1);
     for (std::size_t k = 1; k <= static_cast<std::size_t>(terms); ++k) {
       Real sum = reciprocal[2 * k];
-      for (std::size_t j = 0; j < k; ++j)
-        sum = Real(sum - scaled[j] * reciprocal[2 * (k - j) + 1]);
+      for (std::size_t j = 0; j < k; ++j) sum = Real(sum - scaled[j] * reciprocal[2 * (k - j) + 1]);
       scaled.push_back(sum);
       quarter_power = Real(quarter_power / Real(4));
       result.push_back(Real(sum * quarter_power));
@@ -87,7 +86,8 @@ class power_sums {
                                 "need 0 <= lag < t + 1", lag, t);
     // Euler-Maclaurin reaches full accuracy only from `settled` on; positions before it are summed.
     const int settled = 4 + (4 * std::numeric_limits<Real>::digits10) / 5;
-    const bool few = lag <= Real(settled) && Real(static_cast<double>(static_cast<int>(lag))) == lag;
+    const bool few =
+        lag <= Real(settled) && Real(static_cast<double>(static_cast<int>(lag))) == lag;
     first_ = Real(t - lag + Real(1));
     rest_ = lag;
     for (; rest_ >= Real(1) && (few || Real(first_ + Real(direct_)) < Real(settled)); ++direct_)
@@ -107,7 +107,8 @@ class power_sums {
     if (rest_ > Real(0)) {
       using detail::log, detail::log1p;
       // log(end / tail), from whichever of rest / end and tail / end is the small one.
-      log_ratio_ = Real(tail_ < rest_ ? log(Real(end_ / tail_)) : Real(-log1p(Real(-rest_ / end_))));
+      log_ratio_ =
+          Real(tail_ < rest_ ? log(Real(end_ / tail_)) : Real(-log1p(Real(-rest_ / end_))));
     }
   }
 
@@ -129,9 +130,7 @@ class power_sums {
   }
 
  private:
-  Real log_of(int i) const {
-    return logs_.empty() ? Real(0) : logs_[static_cast<std::size_t>(i)];
-  }
+  Real log_of(int i) const { return logs_.empty() ? Real(0) : logs_[static_cast<std::size_t>(i)]; }
 
   /// zeta(alpha, tail) - zeta(alpha, end) by Euler-Maclaurin.
   Real tail(const Real& alpha) const {
@@ -140,12 +139,13 @@ class power_sums {
     const Real at_end = detail::inverse_power(end_, log_end_, alpha);
     // Integral of x^-alpha over [tail, end]: every factor has a small relative error, also for a short
     // rest; the difference in the next term is small beside it for rest >= 1.
-    Real sum = Real(end_ * at_end * log_ratio_ *
-                    detail::expm1_over(Real((alpha - Real(1)) * log_ratio_)));
+    Real sum =
+        Real(end_ * at_end * log_ratio_ * detail::expm1_over(Real((alpha - Real(1)) * log_ratio_)));
     sum += Real((at_tail - at_end) / Real(2));
     Real factor = alpha;  // alpha (alpha + 1) ... (alpha + 2k - 2)
     Real power_tail = Real(at_tail / tail_), power_end = Real(at_end / end_);
-    const Real step_tail = Real(Real(1) / (tail_ * tail_)), step_end = Real(Real(1) / (end_ * end_));
+    const Real step_tail = Real(Real(1) / (tail_ * tail_)),
+               step_end = Real(Real(1) / (end_ * end_));
     const Real enough = Real(unit_roundoff<Real> * sum / Real(8));
     Real n(1);
     for (const Real& coefficient : detail::bernoulli_over_factorial<Real>()) {
