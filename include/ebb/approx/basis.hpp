@@ -171,7 +171,7 @@ class taper_basis {
   /// z = t' + 1 - tau, t' = t + t_0, is not negative. Off the real axis it falls by at most
   /// (alpha/2) (Im z)^2 x^(-alpha-1) (1 + (alpha+1)/x), x = Re z (Im zeta(alpha+1, .) integrated),
   /// while S(x) >= Re(tau) (t'+1)^-alpha. The strips below keep the first under the second with a
-  /// margin, the overshoot of the ellipse included; docs/accuracy.md has the two lines of algebra.
+  /// margin, the overshoot of the ellipse included; docs/certificates.md has the algebra.
   std::vector<lag_interval> intervals(double first, double last) const {
     const double end = position_ + options_.offset + 1, half = 0.5 * end;
     std::vector<lag_interval> result;

@@ -259,7 +259,7 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
 /// @param l1_bound  C, 0 < C < 1e12, dimensionless
 /// @throws domain_error outside this domain and those of best_weights.
 /// Cost: a few hundred pivots of O(N^2 + nodes^2); 0.1 s at N = 16, a few seconds at N = 64.
-/// Source: linear programming duality; docs/accuracy.md, "Certificates".
+/// Source: linear programming duality; docs/certificates.md.
 template <basis_functions Basis, class Target>
 approximation bounded_weights(const Basis& basis, const Target& target, const lag_set& lags,
                               double l1_bound, const approximation_options& options = {}) {
