@@ -119,7 +119,7 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
 
   std::vector<ebb::approx::approximation> found;
   if (starts_with_post(cell)) {
-    const ebb::approx::taper_options taper{cell.spectrum == "post_sum_offset30" ? 30.0 : 0.0,
+    const ebb::approx::taper_options taper{cell.spectrum == "post_sum_offset30" ? 30 : 0,
                                            cell.spectrum.starts_with("post_sum")};
     found = solve(ebb::approx::taper_basis(spectrum_of(cell), cell.channels, cell.horizon,
                                            *cell.position, taper),

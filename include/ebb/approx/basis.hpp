@@ -12,6 +12,7 @@
 #include <ebb/approx/lags.hpp>
 #include <ebb/core/decaying_exp.hpp>
 #include <ebb/core/error.hpp>
+#include <ebb/decay/post.hpp>
 #include <ebb/decay/power_sum.hpp>
 #include <ebb/spectrum/concept.hpp>
 
@@ -118,7 +119,7 @@ class exponential_basis {
 
 /// Variants of taper_basis.
 struct taper_options {
-  double offset = 0;         ///< t_0 >= 0, steps
+  index_t offset = 0;        ///< t_0 >= 0, steps
   bool sum_channel = false;  ///< one of the N channels has rate 0
 };
 
@@ -140,7 +141,7 @@ class taper_basis {
   static constexpr bool continuous_lags = false;
 
   /// @param channels     N >= 1, the sum channel included
-  /// @param t_reference  T > 0, steps
+  /// @param t_reference  1 < T < 2^53, steps
   /// @param position     t >= 1, steps, whole
   /// @throws domain_error outside these domains.
   taper_basis(Spectrum spectrum, index_t channels, double t_reference, double position,
@@ -153,13 +154,13 @@ class taper_basis {
     constexpr const char* where = "taper_basis";
     ebb::detail::require_domain(channels >= (chosen.sum_channel ? 2 : 1), where,
                                 "need channels >= 1 (2 with a sum channel)", channels);
-    ebb::detail::require_domain(t_reference > 0 && t_reference < 0x1p53, where,
-                                "need 0 < t_reference < 2^53", t_reference);
+    ebb::detail::require_domain(t_reference > 1 && t_reference < 0x1p53, where,
+                                "need 1 < t_reference < 2^53", t_reference);
     ebb::detail::require_domain(
         position >= 1 && position < 0x1p53 && position == std::floor(position), where,
         "need a whole position, 1 <= position < 2^53", position);
-    ebb::detail::require_domain(chosen.offset >= 0 && chosen.offset < 0x1p53, where,
-                                "need 0 <= offset < 2^53", chosen.offset);
+    ebb::detail::require_domain(chosen.offset >= 0 && chosen.offset < (index_t{1} << 52), where,
+                                "need 0 <= offset < 2^52", chosen.offset);
   }
 
   index_t size() const { return channels_; }
@@ -173,7 +174,7 @@ class taper_basis {
   /// while S(x) >= Re(tau) (t'+1)^-alpha. The strips below keep the first under the second with a
   /// margin, the overshoot of the ellipse included; docs/certificates.md has the algebra.
   std::vector<lag_interval> intervals(double first, double last) const {
-    const double end = position_ + options_.offset + 1, half = 0.5 * end;
+    const double end = position_ + static_cast<double>(options_.offset) + 1, half = 0.5 * end;
     std::vector<lag_interval> result;
     const auto add = [&](double low, double high, double anchor, double widest) {
       result.push_back({low, high, anchor, std::min(widest, 0.15 * (high - low))});
@@ -225,18 +226,14 @@ class taper_basis {
     const index_t tapered = channels_ - (options_.sum_channel ? 1 : 0);
     const std::vector<Real> rates = rates_of<Real>(spectrum_, tapered);
     detail::require_distinct(rates, "taper_basis");
+    const auto taper = post_taper::relative(t_reference_).bind(std::span<const Real>(rates));
     bound<Real> out;
-    out.end = Real(Real(position_) + Real(options_.offset));
+    out.end = Real(Real(position_) + Real(static_cast<double>(options_.offset)));
     out.sum_channel = options_.sum_channel;
+    out.exponents.assign(taper.alpha().begin(), taper.alpha().end());
     const Real log_reference = log(Real(t_reference_));
-    for (index_t k = 0; k < tapered; ++k) {
-      const Real alpha = tapered == 1 ? Real(1)
-                                      : Real(Real(static_cast<double>(tapered - 1 - k)) /
-                                             Real(static_cast<double>(tapered - 1)));
-      out.exponents.push_back(alpha);
-      out.scales.push_back(
-          Real(rates[static_cast<std::size_t>(k)] * exp(Real(alpha * log_reference))));
-    }
+    for (std::size_t k = 0; k < rates.size(); ++k)
+      out.scales.push_back(Real(rates[k] * exp(Real(out.exponents[k] * log_reference))));
     return out;
   }
 
