@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/ebb.hpp
+/// @brief  Everything that needs only the standard library.
+///
+///   spectrum  ->  decay  ->  recurrence  ->  readout
+///
+/// rates r_k, log-decays log a_{t,k}, states h_t = a_t h_{t-1} + b_t, outputs y = C h + D x.
+#pragma once
+
+// Included in the order of the data; each header brings what it needs.
+#include <ebb/version.hpp>
+
+#include <ebb/core/affine.hpp>
+#include <ebb/core/array.hpp>
+#include <ebb/core/sequences.hpp>
+#include <ebb/core/view.hpp>
+
+#include <ebb/spectrum/geometric.hpp>
+#include <ebb/spectrum/linear.hpp>
+#include <ebb/spectrum/listed.hpp>
+#include <ebb/spectrum/ordered.hpp>
+#include <ebb/spectrum/random.hpp>
+
+#include <ebb/decay/constant.hpp>
+#include <ebb/decay/post.hpp>
+#include <ebb/decay/stored.hpp>
+
+#include <ebb/recurrence/backend/reference.hpp>
+#include <ebb/recurrence/backend/rows.hpp>
+#include <ebb/recurrence/layer.hpp>
+#include <ebb/recurrence/scan.hpp>
+
+#include <ebb/readout/linear.hpp>

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/concept.hpp
+/// @brief  What a scan backend must offer.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include <ebb/core/sequences.hpp>
+#include <ebb/decay/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// forward: h_t = a_t h_{t-1} + b_t. reverse: h_t = a_t h_{t+1} + b_t.
+enum class direction { forward, reverse };
+
+/// How a scan is to be done; every member has its usual value.
+struct scan_options {
+  direction order = direction::forward;
+};
+
+/// What makes two runs give the same bits.
+enum class determinism {
+  none,             ///< nothing
+  run_to_run,       ///< the same call with the same number of threads
+  any_thread_count  ///< the same call, however many threads
+};
+
+/// The type of state that goes with data of type T: at least 32-bit float.
+template <class T>
+struct default_state;
+template <std::floating_point T>
+struct default_state<T> {
+  using type = T;
+};
+template <class T>
+using default_state_t = typename default_state<T>::type;
+
+/// What data and states may be made of.
+template <class T>
+concept scan_scalar = requires { typename default_state<T>::type; };
+
+/// A way to evaluate h_t = a_t h_{t-1} + b_t, channel by channel, on one memory space.
+///
+///   b.scan(decay, in, out, sequences, options)
+///
+///   decay      a bound_decay for the state's type
+///   in, out    views of (batch, time, channel), of const T and T, either axis, any row stride
+///   sequences  where sequences begin and end; `sequences<State>` names the type of the state,
+///              which may be wider than T (double states for float data)
+///   B::name, B::repeats (a determinism), and the bound below
+///
+/// Contract, checked by tests/recurrence/contract_test.cpp for every model:
+///  * inclusive: step t of `out` is the state after step t, rounded to T;
+///  * the caller (ebb::scan) has validated everything; nothing is validated again;
+///  * `out` may be the same memory as `in`, but must not overlap it otherwise; a channel's initial
+///    state is read before any output of its sequence and channel is written;
+///  * no steps or no channels: only final states are written, equal to the initial ones; steps
+///    outside all sequences are left alone;
+///  * each element depends on its own sequence and channel only, NaN and infinity included:
+///    they go where a_t h_{t-1} + b_t takes them in IEEE arithmetic (0 * inf is NaN);
+///  * forward error |h_t - exact| <= ((1 + u)^n - 1) H_t, n = B::error_bound(t) after t steps,
+///    u the unit roundoff of the state, H the same recurrence on |a|, |b|, |h_0|, the decays taken
+///    as filled; then one rounding to T where T is narrower than the state; barring overflow, and
+///    with one smallest subnormal per step on top.
+template <class B, class Decay, class T>
+concept scan_backend_for =
+    scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
+    requires(const B& backend, const Decay& decay, const strided_view<const T, time_major>& in_rows,
+             const strided_view<T, time_major>& rows,
+             const strided_view<const T, channel_major>& in_columns,
+             const strided_view<T, channel_major>& columns,
+             const sequences<default_state_t<T>>& where, const scan_options& options) {
+      { backend.scan(decay, in_rows, rows, where, options) } -> std::same_as<void>;
+      { backend.scan(decay, in_columns, columns, where, options) } -> std::same_as<void>;
+      { B::name } -> std::convertible_to<std::string_view>;
+      { B::repeats } -> std::convertible_to<determinism>;
+      { B::error_bound(index_t{1}) } -> std::convertible_to<double>;
+    };
+
+}  // namespace ebb::inline EBB_ABI

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/layer.hpp
+/// @brief  A spectrum, a decay and a backend put together: whole sequences, pieces, single steps.
+#pragma once
+
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ebb/recurrence/scan.hpp>
+#include <ebb/spectrum/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Where a running sequence stands: copy it to save, assign it to restore.
+template <class Real>
+struct layer_state {
+  std::vector<Real> values;   ///< the state of each channel, (N)
+  index_t next_position = 1;  ///< absolute 1-based position of the step to come
+};
+
+/// A memory of N channels with fixed rates: h_t = a_t h_{t-1} + b_t.
+///
+///   memory(b, h)           a whole sequence, from position 1 and state 0
+///   memory(b, h, state)    the next piece of a running sequence
+///   memory.step(b, state)  its next step
+///
+/// With the default backend all three give the same bits.
+///
+/// Cost: construction O(N); calls as the backend; `start` allocates the state, nothing else does.
+/// Accuracy: rates and decays as their policies state, in double for float data.
+///
+/// @tparam Real  element type of data and state
+template <class Spectrum, class Decay, class Backend, class Real>
+class layer {
+ public:
+  using parameter_type = detail::parameter_t<Real>;
+  using bound_type =
+      decltype(std::declval<const Decay&>().bind(std::span<const parameter_type>()));
+
+  static_assert(spectrum_for<Spectrum, parameter_type>,
+                "ebb::layer: Spectrum is not a spectrum_for the parameters' type");
+  static_assert(decay_for<Decay, parameter_type> && bound_decay<bound_type, Real>,
+                "ebb::layer: Decay is not a decay_for the parameters' type and Real");
+  static_assert(scan_backend_for<Backend, bound_type, Real>,
+                "ebb::layer: Backend is not a scan_backend_for this decay and Real");
+
+  /// @param channels  N >= 0
+  /// @throws domain_error when N < 0, and whatever spectrum and decay refuse.
+  layer(const Spectrum& spectrum, const Decay& decay, index_t channels, Backend backend = {})
+      : channels_(channels),
+        bound_(decay.bind(
+            std::span<const parameter_type>(rates_of<parameter_type>(spectrum, channels)))),
+        backend_(std::move(backend)) {}
+
+  index_t channels() const { return channels_; }
+  const bound_type& decay() const { return bound_; }
+  const Backend& backend() const { return backend_; }
+
+  /// Whole sequences, one per batch entry. @throws as ebb::scan.
+  template <class In, class Out>
+  void operator()(const In& in, Out&& out) const {
+    scan(bound_, in, out, sequences<Real>{}, {}, backend_);
+  }
+
+  /// Sequences as described. @throws as ebb::scan.
+  template <class In, class Out, class State>
+  void operator()(const In& in, Out&& out, const sequences<State>& where,
+                  const scan_options& options = {}) const {
+    scan(bound_, in, out, where, options, backend_);
+  }
+
+  /// The next steps of a running sequence (one batch entry). @throws as ebb::scan.
+  template <class In, class Out>
+  void operator()(const In& in, Out&& out, layer_state<Real>& state) const {
+    const strided_view<Real> values(state.values.data(), 1,
+                                    static_cast<index_t>(state.values.size()));
+    const index_t steps = as_view(out).steps();
+    sequences<Real> where;
+    where.first_positions = std::span<const index_t>(&state.next_position, 1);
+    where.initial_states = values;
+    where.final_states = values;
+    detail::require_shape(values.channels() == channels_, "layer",
+                          "need a state of this layer (its channels, the layer's)",
+                          values.channels(), channels_);
+    scan(bound_, in, out, where, {}, backend_);
+    state.next_position += steps;
+  }
+
+  /// The state before the first step.
+  /// @param first_position  absolute position of the first step, 1 <= t <= 2^62
+  /// @throws domain_error outside this domain.
+  layer_state<Real> start(index_t first_position = 1) const {
+    detail::require_domain(first_position >= 1 && first_position <= (index_t{1} << 62), "layer",
+                           "need a first position in 1 .. 2^62", first_position);
+    return {std::vector<Real>(static_cast<std::size_t>(channels_)), first_position};
+  }
+
+  /// One step: state.values becomes h_t.
+  /// @param b  (N)
+  /// @throws shape_error unless b and state have N channels.
+  void step(std::span<const Real> b, layer_state<Real>& state) const {
+    ebb::step(bound_, state.next_position, b, std::span<Real>(state.values), backend_);
+    ++state.next_position;
+  }
+
+ private:
+  index_t channels_;
+  bound_type bound_;
+  Backend backend_;
+};
+
+/// A layer for data of type Real.
+///
+/// @param channels  N >= 0
+/// @throws domain_error when N < 0, and whatever spectrum and decay refuse.
+template <class Real, class Spectrum, class Decay, class Backend = rows>
+layer<Spectrum, Decay, Backend, Real> make_layer(const Spectrum& spectrum, const Decay& decay,
+                                                 index_t channels, Backend backend = {}) {
+  return {spectrum, decay, channels, std::move(backend)};
+}
+
+}  // namespace ebb::inline EBB_ABI

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/scan.hpp
+/// @brief  The entry points of the vector-state recurrence: a whole sequence, and one step.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include <ebb/core/overlap.hpp>
+#include <ebb/decay/stored.hpp>
+#include <ebb/recurrence/backend/rows.hpp>
+#include <ebb/recurrence/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+namespace detail {
+// A bound decay is itself; anything that can be seen as an array holds factors.
+template <class State, class Decay>
+decltype(auto) as_decay(const Decay& decay) {
+  if constexpr (bound_decay<Decay, State>)
+    return (decay);
+  else
+    return stored_factors(decay);
+}
+
+template <class Decay, class State>
+concept decay_or_factors = bound_decay<Decay, State> || requires(const Decay& d) { as_view(d); };
+
+// Everything ebb::scan promises to refuse, before anything is written.
+template <class Decay, class T, class InAxis, class OutAxis, class State>
+void check_scan(const Decay& decay, const strided_view<const T, InAxis>& in,
+                const strided_view<T, OutAxis>& out, const sequences<State>& where) {
+  require_shape(in.size() == out.size(), "scan",
+                "need in and out of one shape (batches, steps, channels of each)", in.batches(),
+                in.steps(), in.channels(), out.batches(), out.steps(), out.channels());
+  if constexpr (requires { decay.check(out.size()); }) decay.check(out.size());
+  where.check("scan", out.size());
+
+  const auto apart = [&](const auto& view, std::string_view rule) {
+    require_shape(!overlap(view, out) && !overlap(view, where.final_states), "scan", rule);
+  };
+  require_shape(elements_apart(out), "scan", "need an out whose elements do not share memory");
+  require_shape(elements_apart(where.final_states), "scan",
+                "need final states that do not share memory");
+  require_shape(same_memory(in, out) || !overlap(in, out), "scan",
+                "need in to be out itself, or apart from it");
+  require_shape(!overlap(where.final_states, in) && !overlap(where.final_states, out), "scan",
+                "need final states apart from in and out");
+  require_shape(!overlap(where.initial_states, out), "scan", "need initial states apart from out");
+  require_shape(same_memory(where.initial_states, where.final_states) ||
+                    !overlap(where.initial_states, where.final_states),
+                "scan", "need final states to be the initial ones, or apart from them");
+  if constexpr (requires { decay.view(); })
+    apart(decay.view(), "need stored decays apart from out and final states");
+}
+}  // namespace detail
+
+/// Evaluate the diagonal linear recurrence h_t = a_t h_{t-1} + b_t, channel by channel.
+///
+/// Shapes: in, out (batch, time, channel). Units: whatever `in` has; decays none.
+///
+/// @param decay    a bound decay (`policy.bind(rates)`, `stored_logs(l)`), or an array or view of
+///                 factors a of the shape of `out`
+/// @param in       b, anything view_of const T
+/// @param out      h, anything view_of T; may be `in` itself
+/// @param where    the sequences in the data, their states and positions (core/sequences.hpp);
+///                 `sequences<State>` sets the type of the state. Left out: one sequence per
+///                 batch entry, from position 1 and state 0
+/// @param options  the direction; reverse is h_t = a_t h_{t+1} + b_t, the initial state standing
+///                 after the last step, positions unchanged
+/// @param backend  how; `rows` by default
+/// @throws shape_error when shapes disagree, offsets do not ascend within the data, or memory is
+///   shared otherwise than allowed; domain_error for a first position outside 1 .. 2^62. Nothing
+///   has been written then. Values are not inspected.
+/// Cost: see the backend. Accuracy: the backend's error_bound (recurrence/concept.hpp).
+template <class Decay, class In, class Out, class State, class Backend = rows>
+void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& where,
+          const scan_options& options = {}, const Backend& backend = {}) {
+  using T = view_value<Out>;
+  static_assert(view_of<Out, T>, "ebb::scan: out must be mutable");
+  static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
+  static_assert(scan_scalar<T>, "ebb::scan: the element type is not a scan_scalar");
+  static_assert(detail::decay_or_factors<Decay, State>,
+                "ebb::scan: the first argument is neither a bound_decay nor an array of factors");
+  const strided_view<const T, view_axis<const In>> from = as_view(in);
+  const auto to = as_view(out);
+  auto&& bound = detail::as_decay<State>(decay);
+  static_assert(scan_backend_for<Backend, std::remove_cvref_t<decltype(bound)>, T>,
+                "ebb::scan: the last argument is not a scan_backend_for this decay and type");
+  detail::check_scan(bound, from, to, where);
+  backend.scan(bound, from, to, where, options);
+}
+
+/// The same for one sequence per batch entry, from position 1 and state 0.
+template <class Decay, class In, class Out, class Backend = rows>
+  requires requires { Backend::repeats; }
+void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = {}) {
+  scan(decay, in, out, sequences<default_state_t<view_value<Out>>>{}, {}, backend);
+}
+
+/// One step of one sequence: state <- a_t state + b, at the absolute position t.
+///
+/// The same numbers as the scan of a longer piece on the same backend, to the bit where
+/// the backend says so (`rows` does).
+///
+/// @param decay     a bound decay
+/// @param position  t, 1 <= t <= 2^62
+/// @param b         (N), read; may be `state` itself
+/// @param state     (N), read and written
+/// @throws shape_error unless both have the decay's N channels; domain_error for the position.
+/// Cost: touches the state once; no allocation.
+template <class Decay, scan_scalar State, class Backend = rows>
+  requires bound_decay<Decay, State>
+void step(const Decay& decay, index_t position,
+          std::type_identity_t<std::span<const State>> b, std::span<State> state,
+          const Backend& backend = {}) {
+  const auto channels = static_cast<index_t>(state.size());
+  detail::require_shape(b.size() == state.size(), "step", "need b and state of one size", b.size(),
+                        state.size());
+  const strided_view<const State> in(b.data(), 1, channels);
+  const strided_view<State> out(state.data(), 1, channels);
+  sequences<State> where;
+  where.first_positions = std::span<const index_t>(&position, 1);
+  if constexpr (requires { decay.check(out.size()); }) decay.check(out.size());
+  where.check("step", out.size());
+  detail::require_shape(same_memory(in, out) || !overlap(in, out), "step",
+                        "need b to be the state itself, or apart from it");
+  // A backend reads a channel's initial state before it writes that channel's first output.
+  where.initial_states = out;
+  backend.scan(decay, in, out, where, scan_options{});
+}
+
+}  // namespace ebb::inline EBB_ABI

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scans, steps and calls of a layer do not allocate.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include <ebb/core/array.hpp>
+#include <ebb/decay/constant.hpp>
+#include <ebb/decay/post.hpp>
+#include <ebb/recurrence/backend/reference.hpp>
+#include <ebb/recurrence/layer.hpp>
+#include <ebb/spectrum/geometric.hpp>
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Not inlined: g++ 12 would take malloc and free for a mismatch of new and delete.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+template <class Call>
+long allocations_in(Call call) {
+  const long before = allocations;
+  call();
+  return allocations - before;
+}
+
+TEST_CASE("the counter counts") {
+  CHECK(allocations_in([] { ::operator delete(::operator new(8)); }) == 1);
+}
+
+TEST_CASE_TEMPLATE("no allocation in calls", Backend, ebb::rows, ebb::reference) {
+  const auto memory = ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 100),
+                                             ebb::post_taper::relative(100), 600, Backend{});
+  ebb::array<float> b(20, 600), h(20, 600), a(20, 600);
+  auto state = memory.start();
+  const std::vector<float> row(600);
+  CHECK(allocations_in([&] { memory(b, h); }) == 0);
+  CHECK(allocations_in([&] { memory(b, h, state); }) == 0);
+  CHECK(allocations_in([&] { memory.step(row, state); }) == 0);
+  CHECK(allocations_in([&] { ebb::scan(a, b, h, Backend{}); }) == 0);
+  CHECK(allocations_in([&] { ebb::scan(ebb::stored_logs(a), b, b, Backend{}); }) == 0);
+}
+
+}  // namespace

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the entry points refuse, with which sentence, and that nothing has been written by then.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <ebb/core/array.hpp>
+#include <ebb/decay/constant.hpp>
+#include <ebb/recurrence/layer.hpp>
+#include <ebb/spectrum/linear.hpp>
+
+namespace {
+
+using ebb::array;
+using ebb::extents;
+using ebb::index_t;
+using ebb::sequences;
+using ebb::strided_view;
+
+struct fixture {
+  std::vector<float> memory = std::vector<float>(400, -3.0f);
+  strided_view<float> out{memory.data(), {1, 5, 4}, {0, 8}};
+  array<float> in{5, 4}, a{5, 4};
+
+  template <class Call>
+  void refuses(const std::string& text, Call call) {
+    INFO(text);
+    std::string got = "nothing thrown";
+    try {
+      call();
+    } catch (const ebb::shape_error& error) {
+      got = error.what();
+    } catch (const ebb::domain_error& error) {
+      got = error.what();
+    }
+    CHECK(got.substr(0, text.size()) == text);
+    CHECK(memory == std::vector<float>(400, -3.0f));
+  }
+};
+
+TEST_CASE_FIXTURE(fixture, "shapes that disagree") {
+  refuses("scan: need in and out of one shape (batches, steps, channels of each), got 1, 4, 4, 1, 5, 4",
+          [&] { ebb::scan(a, array<float>(4, 4), out); });
+  refuses("stored_decay: need decays of the data's shape",
+          [&] { ebb::scan(array<float>(5, 3), in, out); });
+  const std::vector<double> rates{1, 2, 3};
+  refuses("constant_decay: need as many channels as the decay is bound to (got, bound), got 4, 3",
+          [&] { ebb::scan(ebb::constant_decay().bind(std::span<const double>(rates)), in, out); });
+  array<float> states(1, 3);
+  refuses("scan: need initial states of shape (batches, sequences, channels), got 1, 1, 3", [&] {
+    ebb::scan(a, in, out, sequences<float>{.initial_states = states.view()});
+  });
+  refuses("scan: need final states of shape", [&] {
+    ebb::scan(a, in, out, sequences<float>{.final_states = states.view()});
+  });
+}
+
+TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
+  const std::vector<index_t> backwards{0, 3, 2, 5}, beyond{0, 6}, zero{0};
+  refuses("scan: need ascending offsets, got 3, 2",
+          [&] { ebb::scan(a, in, out, sequences<float>{.offsets = backwards}); });
+  refuses("scan: need offsets in 0 .. steps",
+          [&] { ebb::scan(a, in, out, sequences<float>{.offsets = beyond}); });
+  refuses("scan: need first positions in 1 .. 2^62, got 0",
+          [&] { ebb::scan(a, in, out, sequences<float>{.first_positions = zero}); });
+}
+
+TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
+  using view = strided_view<float>;
+  const view shifted(memory.data() + 1, {1, 5, 4}, {0, 8});
+  const view beside(memory.data() + 4, {1, 5, 4}, {0, 8});
+  const view repeated(memory.data(), {1, 5, 4}, {0, 0});
+  const view inside(memory.data() + 8, 1, 4), apart(memory.data() + 200, 1, 4);
+  refuses("scan: need in to be out itself, or apart from it",
+          [&] { ebb::scan(a, shifted, out); });
+  refuses("scan: need in to be out itself, or apart from it",
+          [&] { ebb::scan(a, repeated, out); });
+  refuses("scan: need an out whose elements do not share memory",
+          [&] { ebb::scan(a, in, repeated); });
+  refuses("scan: need stored decays apart from out and final states",
+          [&] { ebb::scan(shifted, in, out); });
+  refuses("scan: need final states apart from in and out",
+          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = inside}); });
+  refuses("scan: need final states apart from in and out",
+          [&] { ebb::scan(a, out, out, sequences<float>{.final_states = inside}); });
+  refuses("scan: need initial states apart from out",
+          [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = inside}); });
+  const view nearly(memory.data() + 201, 1, 4);
+  refuses("scan: need final states to be the initial ones, or apart from them", [&] {
+    ebb::scan(a, in, out, sequences<float>{.initial_states = apart, .final_states = nearly});
+  });
+  const view twice(memory.data() + 200, {1, 2, 4}, {0, 0});
+  const std::vector<index_t> offsets{0, 2, 5};
+  refuses("scan: need final states that do not share memory", [&] {
+    ebb::scan(a, in, out, sequences<float>{.offsets = offsets, .final_states = twice});
+  });
+  CHECK_NOTHROW(ebb::scan(a, beside, out));
+  CHECK_NOTHROW(ebb::scan(a, out, out));
+  CHECK_NOTHROW(ebb::scan(a, in, out, sequences<float>{.initial_states = apart,
+                                                       .final_states = apart}));
+}
+
+TEST_CASE_FIXTURE(fixture, "step") {
+  const std::vector<double> rates{1, 2, 3};
+  const auto decay = ebb::constant_decay().bind(std::span<const double>(rates));
+  const std::vector<float> b(3);
+  const std::span<float> four(memory.data(), 4), three(memory.data(), 3);
+  refuses("step: need b and state of one size, got 3, 4", [&] { ebb::step(decay, 1, b, four); });
+  refuses("constant_decay: need as many channels",
+          [&] { ebb::step(decay, 1, std::vector<float>(4), four); });
+  refuses("step: need first positions in 1 .. 2^62, got 0", [&] { ebb::step(decay, 0, b, three); });
+  refuses("step: need b to be the state itself, or apart from it", [&] {
+    ebb::step(decay, 1, std::span<const float>(memory.data() + 1, 3), three);
+  });
+}
+
+TEST_CASE_FIXTURE(fixture, "layer") {
+  const auto make = [](index_t channels) {
+    return ebb::make_layer<float>(ebb::linear_k_over_N(), ebb::constant_decay(), channels);
+  };
+  refuses("rates_of: need channels >= 0, got -1", [&] { make(-1); });
+  const auto memory_of_three = make(3), memory_of_four = make(4);
+  refuses("constant_decay: need as many channels", [&] { memory_of_three(in, out); });
+  auto state = memory_of_three.start();
+  refuses("layer: need a state of this layer (its channels, the layer's), got 3, 4",
+          [&] { memory_of_four(in, out, state); });
+  CHECK(state.next_position == 1);
+  refuses("layer: need a first position in 1 .. 2^62, got 0", [&] { (void)make(3).start(0); });
+  refuses("step: need b and state of one size",
+          [&] { memory_of_three.step(std::vector<float>(4), state); });
+  CHECK(state.next_position == 1);
+}
+
+}  // namespace
