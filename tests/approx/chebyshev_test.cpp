@@ -78,6 +78,30 @@ TEST_CASE("the maximum of an interpolant is bracketed") {
   }
 }
 
+TEST_CASE("the bound holds before the search has found the maximum") {
+  // Nearly all degrees that n nodes carry, extrema between the first samples, and a slack so wide that
+  // the search stops at once: only Bernstein's inequality keeps the bound above the truth.
+  const index_t n = 33;
+  int above_samples = 0;
+  for (int shift = 1; shift <= 40; ++shift) {
+    CAPTURE(shift);
+    Eigen::MatrixXd values(n, 1);
+    for (index_t i = 0; i < n; ++i)
+      values(i, 0) = std::cos(32 * std::acos(approx::chebyshev_node(i, n) * (1 - 0.0007 * shift))) +
+                     0.1 * shift * std::sin(3.0 * static_cast<double>(i * shift));
+    const Eigen::MatrixXd c = approx::chebyshev_coefficients(values);
+    double truth = 0;
+    for (int j = 0; j <= 40000; ++j)
+      truth = std::max(truth, std::abs(approx::chebyshev_value(
+                                  {c.data(), 33}, -std::cos(j * std::numbers::pi / 40000))));
+    const auto [low, high] = approx::sampled_functions(plain_plan(n), values).maximum(0.05);
+    CHECK(high >= truth);
+    CHECK(high <= 1.06 * truth);
+    above_samples += truth > low * (1 + 1e-4);
+  }
+  CHECK(above_samples >= 10);  // so the samples alone would not have done
+}
+
 TEST_CASE("whole lags: only they count") {
   // T_20 on [e^0.3, e^2] reaches 1 at both ends and between, but not on the lags 2 .. 7.
   const index_t n = 24;
