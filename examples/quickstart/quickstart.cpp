@@ -12,9 +12,9 @@ int main() {
   for (ebb::index_t k = 0; k < channels; ++k) b(9, k) = 1;   // an impulse at position 10
 
   // [quickstart]
-  const auto memory = ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 4096),
-                                             ebb::post_taper::relative(4096), channels,
-                                             ebb::rows{});
+  const auto memory =
+      ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 4096),
+                             ebb::post_taper::relative(4096), channels, ebb::rows{});
   memory(b, h);  // a whole sequence
 
   auto state = memory.start();  // state and position: copy to save, assign to restore

@@ -106,7 +106,8 @@ strided_view<int, Axis> random_view(ebb::uniform_stream& random, std::vector<int
     return low + static_cast<index_t>(random.bits() % static_cast<std::uint64_t>(high - low + 1));
   };
   // Offsets up to 2 * 12 + 3 * 14 + 3 either way from the middle of 200.
-  return {memory.data() + draw(90, 110), extents{draw(1, 3), draw(1, 4), draw(1, 4)},
+  return {memory.data() + draw(90, 110),
+          extents{draw(1, 3), draw(1, 4), draw(1, 4)},
           {draw(-12, 12), draw(-14, 14)}};
 }
 

@@ -91,8 +91,8 @@ void check_all() {
     check_contract<Real, Axis>(ebb::post_taper::relative(4096).bind(bind), 0, position);
     check_contract<Real, Axis>(ebb::post_taper::relative_by_gaps(4096).bind(bind), 0, position);
     check_contract<Real, Axis>(ebb::post_taper::absolute().bind(bind), 0, position);
-    check_contract<Real, Axis>(
-        ebb::post_taper::absolute_by_gaps(4096).with_offset(30).bind(bind), 0, position);
+    check_contract<Real, Axis>(ebb::post_taper::absolute_by_gaps(4096).with_offset(30).bind(bind),
+                               0, position);
     check_contract<Real, Axis>(own_decay(), 0, position);
   }
   ebb::array<Real> rows(extents{2, steps, channels});

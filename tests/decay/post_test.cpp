@@ -47,8 +47,8 @@ std::vector<exact> geometric_at(const std::vector<double>& r, double horizon) {
   return alpha;
 }
 
-const index_t positions[] = {1,      2,      3,       63,          4096,
-                             100003, 1 << 24, 1 << 30, index_t{1} << 40, (index_t{1} << 53) - 40};
+const index_t positions[] = {
+    1, 2, 3, 63, 4096, 100003, 1 << 24, 1 << 30, index_t{1} << 40, (index_t{1} << 53) - 40};
 
 template <class Real>
 void check_accuracy(const post_taper& taper, const std::vector<double>& rates,
@@ -91,15 +91,16 @@ TEST_CASE_TEMPLATE("log-decays are as accurate as documented", Real, float, doub
   check_accuracy<Real>(post_taper::relative(1e6).with_offset(7), uneven, linear(12), 1e6, 7, 1);
   check_accuracy<Real>(post_taper::relative_by_gaps(4096), uneven, to_fastest(uneven), 4096, 0,
                        4096);
-  check_accuracy<Real>(post_taper::absolute_by_gaps(4096), uneven, geometric_at(uneven, 4096), 1,
-                       0, 4096);
+  check_accuracy<Real>(post_taper::absolute_by_gaps(4096), uneven, geometric_at(uneven, 4096), 1, 0,
+                       4096);
 }
 
 TEST_CASE("relative: timescales at position t are geometric on [1, t]") {
   const double horizon = 4096;
   const index_t n = 9;
-  const auto decay = bound_to(post_taper::relative(horizon),
-                              ebb::rates_of<double>(ebb::geometric_spectrum::timescales(1, horizon), n));
+  const auto decay =
+      bound_to(post_taper::relative(horizon),
+               ebb::rates_of<double>(ebb::geometric_spectrum::timescales(1, horizon), n));
   for (const index_t t : {1, 2, 64, 4096, 1000000}) {
     ebb::array<double> block(1, n);
     decay.fill({0, 0, 0, t}, block.view());
@@ -122,8 +123,8 @@ TEST_CASE("absolute by gaps: geometric at the horizon whatever the gaps, unless 
 }
 
 TEST_CASE("relative by gaps: the order of channels never changes") {
-  const auto rates = ebb::rates_of<double>(
-      ebb::listed_spectrum::rates({1e-4, 1.1e-4, 2e-4, 0.5, 0.9, 1}), 6);
+  const auto rates =
+      ebb::rates_of<double>(ebb::listed_spectrum::rates({1e-4, 1.1e-4, 2e-4, 0.5, 0.9, 1}), 6);
   const auto decay = bound_to(post_taper::relative_by_gaps(1e4), rates);
   for (const index_t t : positions) {
     ebb::array<double> block(1, 6);
@@ -152,10 +153,18 @@ void check_impulse(const post_taper& taper, const std::vector<double>& rates, do
                    index_t offset) {
   const auto decay = bound_to(taper, std::vector<Param>(rates.begin(), rates.end()));
   const auto alpha = linear(rates.size());
-  const std::pair<index_t, index_t> pairs[] = {
-      {1, 0},    {1, 1},       {2, 1},       {40, 0},           {40, 39},
-      {900, 1},  {900, 890},   {2000, 0},    {2000, 1999},      {1 << 20, (1 << 20) - 50},
-      {1000000, 999000},       {(index_t{1} << 40), (index_t{1} << 40) - 300}};
+  const std::pair<index_t, index_t> pairs[] = {{1, 0},
+                                               {1, 1},
+                                               {2, 1},
+                                               {40, 0},
+                                               {40, 39},
+                                               {900, 1},
+                                               {900, 890},
+                                               {2000, 0},
+                                               {2000, 1999},
+                                               {1 << 20, (1 << 20) - 50},
+                                               {1000000, 999000},
+                                               {(index_t{1} << 40), (index_t{1} << 40) - 300}};
   for (const auto& pair : pairs)
     for (std::size_t k = 0; k < rates.size(); ++k) {
       const index_t t = pair.first, j = pair.second;

@@ -34,8 +34,7 @@ TEST_CASE_TEMPLATE("prefill, pieces and steps give the same bits", Real, float, 
   CHECK(state.next_position == 38);
   for (index_t t = 37; t < 60; ++t) {
     memory.step(std::span<const Real>(&b(t, 0), channels), state);
-    for (index_t k = 0; k < channels; ++k)
-      pieces(t, k) = state.values[static_cast<std::size_t>(k)];
+    for (index_t k = 0; k < channels; ++k) pieces(t, k) = state.values[static_cast<std::size_t>(k)];
   }
   const auto saved = state;  // four steps drafted, none accepted
   for (index_t t = 0; t < 4; ++t) memory.step(std::span<const Real>(&b(t, 0), channels), state);

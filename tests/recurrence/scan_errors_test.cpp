@@ -40,20 +40,19 @@ struct fixture {
 };
 
 TEST_CASE_FIXTURE(fixture, "shapes that disagree") {
-  refuses("scan: need in and out of one shape (batches, steps, channels of each), got 1, 4, 4, 1, 5, 4",
-          [&] { ebb::scan(a, array<float>(4, 4), out); });
+  refuses(
+      "scan: need in and out of one shape (batches, steps, channels of each), got 1, 4, 4, 1, 5, 4",
+      [&] { ebb::scan(a, array<float>(4, 4), out); });
   refuses("stored_decay: need decays of the data's shape",
           [&] { ebb::scan(array<float>(5, 3), in, out); });
   const std::vector<double> rates{1, 2, 3};
   refuses("constant_decay: need as many channels as the decay is bound to (got, bound), got 4, 3",
           [&] { ebb::scan(ebb::constant_decay().bind(std::span<const double>(rates)), in, out); });
   array<float> states(1, 3);
-  refuses("scan: need initial states of shape (batches, sequences, channels), got 1, 1, 3", [&] {
-    ebb::scan(a, in, out, sequences<float>{.initial_states = states.view()});
-  });
-  refuses("scan: need final states of shape", [&] {
-    ebb::scan(a, in, out, sequences<float>{.final_states = states.view()});
-  });
+  refuses("scan: need initial states of shape (batches, sequences, channels), got 1, 1, 3",
+          [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = states.view()}); });
+  refuses("scan: need final states of shape",
+          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = states.view()}); });
 }
 
 TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
@@ -72,10 +71,8 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   const view beside(memory.data() + 4, {1, 5, 4}, {0, 8});
   const view repeated(memory.data(), {1, 5, 4}, {0, 0});
   const view inside(memory.data() + 8, 1, 4), apart(memory.data() + 200, 1, 4);
-  refuses("scan: need in to be out itself, or apart from it",
-          [&] { ebb::scan(a, shifted, out); });
-  refuses("scan: need in to be out itself, or apart from it",
-          [&] { ebb::scan(a, repeated, out); });
+  refuses("scan: need in to be out itself, or apart from it", [&] { ebb::scan(a, shifted, out); });
+  refuses("scan: need in to be out itself, or apart from it", [&] { ebb::scan(a, repeated, out); });
   refuses("scan: need an out whose elements do not share memory",
           [&] { ebb::scan(a, in, repeated); });
   refuses("scan: need stored decays apart from out and final states",
@@ -97,8 +94,8 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   });
   CHECK_NOTHROW(ebb::scan(a, beside, out));
   CHECK_NOTHROW(ebb::scan(a, out, out));
-  CHECK_NOTHROW(ebb::scan(a, in, out, sequences<float>{.initial_states = apart,
-                                                       .final_states = apart}));
+  CHECK_NOTHROW(
+      ebb::scan(a, in, out, sequences<float>{.initial_states = apart, .final_states = apart}));
 }
 
 TEST_CASE_FIXTURE(fixture, "step") {
@@ -110,9 +107,8 @@ TEST_CASE_FIXTURE(fixture, "step") {
   refuses("constant_decay: need as many channels",
           [&] { ebb::step(decay, 1, std::vector<float>(4), four); });
   refuses("step: need first positions in 1 .. 2^62, got 0", [&] { ebb::step(decay, 0, b, three); });
-  refuses("step: need b to be the state itself, or apart from it", [&] {
-    ebb::step(decay, 1, std::span<const float>(memory.data() + 1, 3), three);
-  });
+  refuses("step: need b to be the state itself, or apart from it",
+          [&] { ebb::step(decay, 1, std::span<const float>(memory.data() + 1, 3), three); });
 }
 
 TEST_CASE_FIXTURE(fixture, "layer") {

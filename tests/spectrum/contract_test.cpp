@@ -117,9 +117,8 @@ void check_accuracy(double ends_limit, double inner_limit) {
           const exact slowest = exact(1) / 12345;
           return exact(slowest + exact(k) / exact(n - 1) * (1 - slowest));
         }) <= 2 * ends_limit);
-  CHECK(worst_roundoffs<Real>(ebb::linear_k(), [](ebb::index_t k, ebb::index_t) {
-          return exact(k + 1);
-        }) == 0);
+  CHECK(worst_roundoffs<Real>(ebb::linear_k(),
+                              [](ebb::index_t k, ebb::index_t) { return exact(k + 1); }) == 0);
 }
 
 TEST_CASE("rates are as accurate as documented") {

@@ -27,9 +27,11 @@ TEST_CASE("rates follow the formula") {
 
 TEST_CASE("the inverse is exact for large and tiny gaps") {
   const double up = std::nextafter(0.3, 1.0);
-  for (const std::vector<double>& rates :
-       {std::vector<double>{0.3, up}, {0.3, 0.3 * (1 + 1e-9)}, {1e-300, 1e300}, {1, 2, 4.1, 1e9},
-        {1e-3, 0.5, 0.7}}) {
+  for (const std::vector<double>& rates : {std::vector<double>{0.3, up},
+                                           {0.3, 0.3 * (1 + 1e-9)},
+                                           {1e-300, 1e300},
+                                           {1, 2, 4.1, 1e9},
+                                           {1e-3, 0.5, 0.7}}) {
     const auto inverse = ebb::ordered_spectrum<>::from_rates(rates);
     CHECK(ebb::test::roundoffs(inverse.theta(), exact(log(exact(rates[0])))) <= 2);
     for (std::size_t k = 1; k < rates.size(); ++k) {
@@ -48,8 +50,8 @@ TEST_CASE("the inverse gives the rates back") {
   const auto spectrum = ebb::ordered_spectrum<exact>::from_rates(rates);
   const auto again = ebb::rates_of<exact>(spectrum, 24);
   for (std::size_t k = 0; k < rates.size(); ++k) CHECK(abs(again[k] / rates[k] - 1) < 1e-45);
-  CHECK(ebb::rates_of<float>(ebb::ordered_spectrum<float>::from_rates(std::vector<float>{2.f}), 1) ==
-        std::vector<float>{2.f});
+  CHECK(ebb::rates_of<float>(ebb::ordered_spectrum<float>::from_rates(std::vector<float>{2.f}),
+                             1) == std::vector<float>{2.f});
 }
 
 TEST_CASE("the product with the Jacobian agrees with differences in 50 digits") {

@@ -24,7 +24,8 @@ struct small_scans {
     ebb::array<T, Axis> result(static_cast<index_t>(values.size()), channels);
     for (index_t t = 0; t < result.steps(); ++t)
       for (index_t k = 0; k < channels; ++k)
-        result(t, k) = static_cast<T>(k == middle ? values[static_cast<std::size_t>(t)] : elsewhere);
+        result(t, k) =
+            static_cast<T>(k == middle ? values[static_cast<std::size_t>(t)] : elsewhere);
     return result;
   }
 
@@ -63,7 +64,8 @@ struct small_scans {
           INFO("t = " << t);
           const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
           const double error = std::abs(static_cast<double>(got[t]) - right[t]);
-          CHECK((static_cast<double>(got[t]) == right[t] || error <= units * u * std::abs(right[t])));
+          CHECK(
+              (static_cast<double>(got[t]) == right[t] || error <= units * u * std::abs(right[t])));
         }
       }
       std::reverse(a.begin(), a.end());
@@ -86,7 +88,8 @@ void check_boundary_cases() {
   // exact, at most |log a| u a step.
 
   SUBCASE("huge log-decays between small ones: no prefix sums, no exp of a positive number") {
-    run::expect(logs, {-1.6e9, 0, 0, 0, -40, -40, -80, 0}, ones(8), 0, {1, 2, 3, 4, 1, 1, 1, 2}, 40);
+    run::expect(logs, {-1.6e9, 0, 0, 0, -40, -40, -80, 0}, ones(8), 0, {1, 2, 3, 4, 1, 1, 1, 2},
+                40);
   }
   SUBCASE("a huge log-decay does not swallow later small ones") {
     run::expect(logs, {-1e8, -3, -3, -3}, ones(4), 0,
@@ -108,8 +111,8 @@ void check_boundary_cases() {
     run::expect(factors, a, ones(64), 0, right, 2 * 64 + 64);  // .01 itself is rounded
   }
   SUBCASE("a suffix sum is not total minus prefix") {
-    const auto got = run::run(factors, ones(8), {1e8, 1e8, 1e8, 1e8, 1, 1, 1, 1}, 0,
-                              direction::reverse, 8);
+    const auto got =
+        run::run(factors, ones(8), {1e8, 1e8, 1e8, 1e8, 1, 1, 1, 1}, 0, direction::reverse, 8);
     CHECK(std::vector<T>(got.begin() + 4, got.end()) == std::vector<T>{4, 3, 2, 1});
   }
   SUBCASE("the operator's order: exact integers") {
@@ -132,8 +135,8 @@ void check_boundary_cases() {
         h = next * h + b.back();
         right.push_back(h);
       }
-      const auto got = run::run(factors, a, b, 0, direction::forward,
-                                static_cast<index_t>(1 + length / 3));
+      const auto got =
+          run::run(factors, a, b, 0, direction::forward, static_cast<index_t>(1 + length / 3));
       bool exact = true;
       for (std::size_t t = 0; t < length; ++t) exact = exact && got[t] == static_cast<T>(right[t]);
       CHECK(exact);

@@ -16,7 +16,8 @@
 namespace ebb::test {
 
 /// What a contract test is run over. `bitwise`: pieces and steps give the bits of the whole.
-template <class Backend, class T, class State, class InAxis, class OutAxis, class Wide, bool Bitwise>
+template <class Backend, class T, class State, class InAxis, class OutAxis, class Wide,
+          bool Bitwise>
 struct scan_config {
   using backend = Backend;
   using value = T;
@@ -110,8 +111,8 @@ void check_error_bound(const extents& size) {
       const auto form = std::remove_cvref_t<decltype(decay)>::form;
       check_bound<typename Config::backend, State>(std::as_const(out).view(), truth, form, T(0));
       // Final states: rounded to the state's type only.
-      scan_truth<typename Config::wide> finals{truth.final_h, truth.final_majorant,
-                                               ebb::array<index_t>(last.size()), {}, {}};
+      scan_truth<typename Config::wide> finals{
+          truth.final_h, truth.final_majorant, ebb::array<index_t>(last.size()), {}, {}};
       for (index_t i = 0; i < size.batches * size.channels; ++i)
         finals.steps.data()[i] = size.steps > 0 ? size.steps : 1;
       check_bound<typename Config::backend, State>(std::as_const(last).view(), finals, form,
@@ -136,8 +137,8 @@ void check_pieces(const extents& size, const std::vector<index_t>& lengths) {
         sequences<State> all{.final_states = last.view()};
         scan(decay, in, whole, all, {order}, backend{});
         for (index_t done = 0, i = 0; done < size.steps; ++i) {
-          const index_t count = std::min(lengths[static_cast<std::size_t>(i) % lengths.size()],
-                                         size.steps - done);
+          const index_t count =
+              std::min(lengths[static_cast<std::size_t>(i) % lengths.size()], size.steps - done);
           const index_t begin = order == direction::forward ? done : size.steps - done - count;
           const std::vector<index_t> first(static_cast<std::size_t>(size.batches), begin + 1);
           sequences<State> part{.first_positions = first,

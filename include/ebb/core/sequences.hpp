@@ -41,9 +41,7 @@ struct sequences {
   strided_view<State> final_states{};
 
   /// S, the number of sequences in a batch entry.
-  index_t count() const {
-    return offsets.empty() ? 1 : static_cast<index_t>(offsets.size()) - 1;
-  }
+  index_t count() const { return offsets.empty() ? 1 : static_cast<index_t>(offsets.size()) - 1; }
   /// First step of sequence s, and one past its last, in data of `steps` steps.
   index_t begin(index_t s) const {
     return offsets.empty() ? 0 : offsets[static_cast<std::size_t>(s)];
@@ -72,9 +70,8 @@ struct sequences {
                             "need one first position per sequence (got, batches * sequences)",
                             first_positions.size(), states);
       for (const index_t position : first_positions)
-        detail::require_domain(
-            position >= 1 && position <= (index_t{1} << 62), where,
-            "need first positions in 1 .. 2^62", position);
+        detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
+                               "need first positions in 1 .. 2^62", position);
     }
     check_states(where, "need initial states of shape (batches, sequences, channels)", size,
                  initial_states.size(), initial_states.data() != nullptr);

@@ -77,7 +77,7 @@ class strided_view {
 
   /// A view of const elements from one of mutable elements.
   template <class U>
-    requires std::same_as<const U, T>
+  requires std::same_as<const U, T>
   constexpr strided_view(const strided_view<U, Axis>& other)
       : data_(other.data()), extents_(other.size()), strides_(other.stride()) {}
 
@@ -151,15 +151,18 @@ struct view_traits<strided_view<T, Axis>> {
 };
 
 template <class V>
-  requires requires(V& object) { strided_view(object.view()); }
+requires requires(V& object) { strided_view(object.view()); }
 struct view_traits<V> {
   static constexpr auto of(V& object) { return object.view(); }
 };
 
 /// The view of an object in place; never copies data. A const object gives a view of const data.
 template <class V>
-  requires requires(V& object) { view_traits<std::remove_reference_t<V>>::of(object); } ||
-           requires(V& object) { view_traits<std::remove_cvref_t<V>>::of(object); }
+requires requires(V& object) {
+  view_traits<std::remove_reference_t<V>>::of(object);
+} || requires(V& object) {
+  view_traits<std::remove_cvref_t<V>>::of(object);
+}
 constexpr auto as_view(V&& object) {
   if constexpr (requires { view_traits<std::remove_reference_t<V>>::of(object); })
     return view_traits<std::remove_reference_t<V>>::of(object);

@@ -52,19 +52,20 @@ struct no_gradients {};
 /// does not depend on how steps and channels are cut into blocks; nothing outside the block is
 /// written; fill does not allocate. A block never crosses the edge of a sequence.
 template <class D, class Real>
-concept bound_decay =
-    requires(const D& d, const block_origin& where, strided_view<Real, time_major> rows,
-             strided_view<Real, channel_major> columns) {
-      { d.fill(where, rows) } -> std::same_as<void>;
-      { d.fill(where, columns) } -> std::same_as<void>;
-      { D::kind } -> std::convertible_to<decay_kind>;
-      { D::form } -> std::convertible_to<decay_form>;
-      typename D::gradients;
-    } && (std::is_empty_v<typename D::gradients> ||
-          requires(const D& d, const block_origin& where, strided_view<const Real> block,
-                   typename D::gradients& gradients) {
-            { d.vjp(where, block, block, gradients) } -> std::same_as<void>;
-          });
+concept bound_decay = requires(const D& d, const block_origin& where,
+                               strided_view<Real, time_major> rows,
+                               strided_view<Real, channel_major> columns) {
+  { d.fill(where, rows) } -> std::same_as<void>;
+  { d.fill(where, columns) } -> std::same_as<void>;
+  { D::kind } -> std::convertible_to<decay_kind>;
+  { D::form } -> std::convertible_to<decay_form>;
+  typename D::gradients;
+}
+&&(std::is_empty_v<typename D::gradients> ||
+   requires(const D& d, const block_origin& where, strided_view<const Real> block,
+            typename D::gradients& gradients) {
+     { d.vjp(where, block, block, gradients) } -> std::same_as<void>;
+   });
 
 /// A policy of decay: `d.bind(rates)` ties it to the rates of N channels, slowest first.
 template <class D, class Real>

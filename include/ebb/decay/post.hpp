@@ -152,7 +152,8 @@ class post_taper {
                              "post_taper::log_impulse_response", "need 0 <= impulse <= position",
                              impulse, position);
       const auto c = static_cast<std::size_t>(channel);
-      const Param sum = power_sum(alpha_[c], exactly(position + offset_), exactly(position - impulse));
+      const Param sum =
+          power_sum(alpha_[c], exactly(position + offset_), exactly(position - impulse));
       return Param(-rates_[c] * exp(Param(alpha_[c] * log_reference_)) * sum);
     }
 

@@ -85,17 +85,13 @@ auto stored_as(V& values) {
 
 /// The decays of an array or view, as factors a.
 template <class V>
-  requires requires(V& values) { as_view(values); }
-auto stored_factors(V&& values) {
-  return detail::stored_as<decay_form::factor>(values);
-}
+requires requires(V& values) { as_view(values); }
+auto stored_factors(V&& values) { return detail::stored_as<decay_form::factor>(values); }
 
 /// The decays of an array or view of log a.
 template <class V>
-  requires requires(V& values) { as_view(values); }
-auto stored_logs(V&& values) {
-  return detail::stored_as<decay_form::log_factor>(values);
-}
+requires requires(V& values) { as_view(values); }
+auto stored_logs(V&& values) { return detail::stored_as<decay_form::log_factor>(values); }
 
 static_assert(bound_decay<stored_decay<float, time_major, decay_form::factor>, float>);
 static_assert(bound_decay<stored_decay<float, channel_major, decay_form::log_factor>, double>);

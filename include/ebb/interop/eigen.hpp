@@ -18,12 +18,12 @@ namespace ebb::inline EBB_ABI {
 
 namespace detail {
 template <class M>
-concept eigen_dense = std::derived_from<std::remove_const_t<M>,
-                                        Eigen::DenseBase<std::remove_const_t<M>>>;
+concept eigen_dense =
+    std::derived_from<std::remove_const_t<M>, Eigen::DenseBase<std::remove_const_t<M>>>;
 
 template <class M>
-inline constexpr bool eigen_in_memory = (M::Flags & Eigen::DirectAccessBit) != 0 &&
-                                        M::InnerStrideAtCompileTime == 1;
+inline constexpr bool eigen_in_memory =
+    (M::Flags & Eigen::DirectAccessBit) != 0 && M::InnerStrideAtCompileTime == 1;
 }  // namespace detail
 
 /// A dense Eigen object of T rows (steps) and N columns (channels) as a view of itself.

@@ -20,9 +20,8 @@ namespace ebb::inline EBB_ABI {
 ///   y_row      the output, written; apart from h_row and x_row
 template <class R, class Real>
 concept readout_for = real_scalar<Real> &&
-                      requires(const R& r, index_t position, std::span<const Real> row,
-                               std::span<Real> out) {
-                        { r.apply(position, row, row, out) } -> std::same_as<void>;
-                      };
+    requires(const R& r, index_t position, std::span<const Real> row, std::span<Real> out) {
+  { r.apply(position, row, row, out) } -> std::same_as<void>;
+};
 
 }  // namespace ebb::inline EBB_ABI

@@ -47,8 +47,8 @@ class linear_readout {
                           "need a state of N channels (got, N)", h.size(), channels_);
     detail::require_shape(inputs_ == 0 || x.size() == inputs_, "linear_readout::apply",
                           "need K inputs (got, K)", x.size(), inputs_);
-    detail::require_shape(y.size() == outputs_, "linear_readout::apply",
-                          "need M outputs (got, M)", y.size(), outputs_);
+    detail::require_shape(y.size() == outputs_, "linear_readout::apply", "need M outputs (got, M)",
+                          y.size(), outputs_);
     for (std::size_t i = 0; i < outputs_; ++i) {
       Real sum(0);
       for (std::size_t k = 0; k < channels_; ++k) sum += state_weights_[i * channels_ + k] * h[k];

@@ -38,7 +38,9 @@ using default_state_t = typename default_state<T>::type;
 
 /// What data and states may be made of.
 template <class T>
-concept scan_scalar = requires { typename default_state<T>::type; };
+concept scan_scalar = requires {
+  typename default_state<T>::type;
+};
 
 /// A way to evaluate h_t = a_t h_{t-1} + b_t, channel by channel, on one memory space.
 ///
@@ -64,18 +66,17 @@ concept scan_scalar = requires { typename default_state<T>::type; };
 ///    as filled; then one rounding to T where T is narrower than the state; barring overflow, and
 ///    with one smallest subnormal per step on top.
 template <class B, class Decay, class T>
-concept scan_backend_for =
-    scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
+concept scan_backend_for = scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
     requires(const B& backend, const Decay& decay, const strided_view<const T, time_major>& in_rows,
              const strided_view<T, time_major>& rows,
              const strided_view<const T, channel_major>& in_columns,
              const strided_view<T, channel_major>& columns,
              const sequences<default_state_t<T>>& where, const scan_options& options) {
-      { backend.scan(decay, in_rows, rows, where, options) } -> std::same_as<void>;
-      { backend.scan(decay, in_columns, columns, where, options) } -> std::same_as<void>;
-      { B::name } -> std::convertible_to<std::string_view>;
-      { B::repeats } -> std::convertible_to<determinism>;
-      { B::error_bound(index_t{1}) } -> std::convertible_to<double>;
-    };
+  { backend.scan(decay, in_rows, rows, where, options) } -> std::same_as<void>;
+  { backend.scan(decay, in_columns, columns, where, options) } -> std::same_as<void>;
+  { B::name } -> std::convertible_to<std::string_view>;
+  { B::repeats } -> std::convertible_to<determinism>;
+  { B::error_bound(index_t{1}) } -> std::convertible_to<double>;
+};
 
 }  // namespace ebb::inline EBB_ABI

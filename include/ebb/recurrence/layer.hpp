@@ -36,8 +36,7 @@ template <class Spectrum, class Decay, class Backend, class Real>
 class layer {
  public:
   using parameter_type = detail::parameter_t<Real>;
-  using bound_type =
-      decltype(std::declval<const Decay&>().bind(std::span<const parameter_type>()));
+  using bound_type = decltype(std::declval<const Decay&>().bind(std::span<const parameter_type>()));
 
   static_assert(spectrum_for<Spectrum, parameter_type>,
                 "ebb::layer: Spectrum is not a spectrum_for the parameters' type");

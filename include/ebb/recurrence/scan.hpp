@@ -24,7 +24,9 @@ decltype(auto) as_decay(const Decay& decay) {
 }
 
 template <class Decay, class State>
-concept decay_or_factors = bound_decay<Decay, State> || requires(const Decay& d) { as_view(d); };
+concept decay_or_factors = bound_decay<Decay, State> || requires(const Decay& d) {
+  as_view(d);
+};
 
 // Everything ebb::scan promises to refuse, before anything is written.
 template <class Decay, class T, class InAxis, class OutAxis, class State>
@@ -93,7 +95,7 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
 
 /// The same for one sequence per batch entry, from position 1 and state 0.
 template <class Decay, class In, class Out, class Backend = rows>
-  requires requires { Backend::repeats; }
+requires requires { Backend::repeats; }
 void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = {}) {
   scan(decay, in, out, sequences<default_state_t<view_value<Out>>>{}, {}, backend);
 }
@@ -110,10 +112,9 @@ void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = 
 /// @throws shape_error unless both have the decay's N channels; domain_error for the position.
 /// Cost: touches the state once; no allocation.
 template <class Decay, scan_scalar State, class Backend = rows>
-  requires bound_decay<Decay, State>
-void step(const Decay& decay, index_t position,
-          std::type_identity_t<std::span<const State>> b, std::span<State> state,
-          const Backend& backend = {}) {
+requires bound_decay<Decay, State>
+void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const State>> b,
+          std::span<State> state, const Backend& backend = {}) {
   const auto channels = static_cast<index_t>(state.size());
   detail::require_shape(b.size() == state.size(), "step", "need b and state of one size", b.size(),
                         state.size());

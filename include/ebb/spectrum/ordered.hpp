@@ -52,8 +52,8 @@ class ordered_spectrum {
   static ordered_spectrum from_rates(std::span<const Param> rates) {
     using detail::log;
     detail::require_shape(!rates.empty(), "ordered_spectrum::from_rates", "need a rate");
-    detail::require_domain(rates[0] > Param(0), "ordered_spectrum::from_rates",
-                           "need rates > 0", rates[0]);
+    detail::require_domain(rates[0] > Param(0), "ordered_spectrum::from_rates", "need rates > 0",
+                           rates[0]);
     detail::require_domain(rates.back() <= std::numeric_limits<Param>::max(),
                            "ordered_spectrum::from_rates", "need finite rates", rates.back());
     std::vector<Param> delta;

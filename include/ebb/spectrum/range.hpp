@@ -15,12 +15,10 @@ namespace detail {
 /// The type in which a rate of type Real is computed before its one rounding to Real: double for
 /// float, long double for double, Real itself for everything with more digits.
 template <class Real>
-using working_t =
-    std::conditional_t<(std::numeric_limits<Real>::digits < std::numeric_limits<double>::digits),
-                       double,
-                       std::conditional_t<(std::numeric_limits<Real>::digits <=
-                                           std::numeric_limits<double>::digits),
-                                          long double, Real>>;
+using working_t = std::conditional_t<
+    (std::numeric_limits<Real>::digits < std::numeric_limits<double>::digits), double,
+    std::conditional_t<(std::numeric_limits<Real>::digits <= std::numeric_limits<double>::digits),
+                       long double, Real>>;
 
 /// log(high / low) for 0 < low <= high: relative error below 4 u for tiny gaps and for huge ones.
 template <class Real>
@@ -58,8 +56,8 @@ class rate_range {
   /// @throws domain_error outside these domains.
   static rate_range timescales(double shortest, double longest) {
     detail::require_domain(shortest > 0 && longest >= shortest && finite(longest),
-                           "rate_range::timescales", "need 0 < shortest <= longest < inf",
-                           shortest, longest);
+                           "rate_range::timescales", "need 0 < shortest <= longest < inf", shortest,
+                           longest);
     return {{1, longest, 0}, {1, shortest, 0}};
   }
 

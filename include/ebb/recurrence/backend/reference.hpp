@@ -23,9 +23,8 @@ struct reference {
 
   /// One rounding to the state's type after at most 4 of long double a step (exp counts two).
   static constexpr double error_bound(index_t steps) {
-    constexpr double finer =
-        static_cast<double>(std::numeric_limits<long double>::epsilon()) /
-        static_cast<double>(std::numeric_limits<double>::epsilon());
+    constexpr double finer = static_cast<double>(std::numeric_limits<long double>::epsilon()) /
+                             static_cast<double>(std::numeric_limits<double>::epsilon());
     return 1 + 4 * finer * static_cast<double>(steps);
   }
 

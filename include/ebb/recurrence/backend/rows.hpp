@@ -26,8 +26,7 @@ struct rows {
   static constexpr determinism repeats = determinism::any_thread_count;
 
   /// Two roundings a step for factors; three more for log-decays, whose exponential counts two.
-  static constexpr double error_bound(index_t steps,
-                                      decay_form form = decay_form::log_factor) {
+  static constexpr double error_bound(index_t steps, decay_form form = decay_form::log_factor) {
     return (form == decay_form::factor ? 2.0 : 5.0) * static_cast<double>(steps);
   }
 
@@ -133,9 +132,8 @@ struct rows {
         State h = state_[c];
         for (index_t i = 0; i < count; ++i) {
           const index_t row = order == direction::forward ? i : count - 1 - i;
-          h = detail::advance<Decay::form>(
-              weight[Decay::kind == decay_kind::constant ? 0 : row], h,
-              static_cast<State>(x[row * x_stride]));
+          h = detail::advance<Decay::form>(weight[Decay::kind == decay_kind::constant ? 0 : row], h,
+                                           static_cast<State>(x[row * x_stride]));
           y[row] = static_cast<T>(h);
         }
         state_[c] = h;
