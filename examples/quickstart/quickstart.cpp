@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory of 64 channels with timescales from 1 to 4096 steps: a whole sequence, then step by step.
+// A memory of 64 channels with timescales of 1 to 4096 steps: a whole sequence, then step by step.
 #include <cmath>
 #include <cstdio>
 #include <span>
 
 #include <ebb/ebb.hpp>
 
-int main() {
+int main() {  // NOLINT(bugprone-exception-escape): an exception is a failed example
   const ebb::index_t steps = 1000, channels = 64;
   ebb::array<float> b(steps, channels), h(steps, channels);  // inputs and states, T x N
   for (ebb::index_t k = 0; k < channels; ++k) b(9, k) = 1;   // an impulse at position 10

@@ -16,15 +16,13 @@ namespace ebb::inline EBB_ABI {
 /// Shapes: S sequences in each of B batch entries, N channels; all spans and views are the
 /// caller's memory and must outlive the call.
 ///
-/// | member            | shape               | meaning                          | if left out      |
-/// |-------------------|---------------------|----------------------------------|------------------|
-/// | `offsets`         | S + 1, ascending    | sequence s has the steps         | S = 1, all steps |
-/// |                   | in 0 .. T           | offsets[s] .. offsets[s + 1] - 1 |                  |
-/// | `first_positions` | B S, each in        | absolute position of a           | all 1            |
-/// |                   | 1 .. 2^62           | sequence's earliest step         |                  |
-/// | `initial_states`  | (B, S, N)           | state before the first step      | zero             |
-/// | `final_states`    | (B, S, N)           | where the state after the last   | not kept         |
-/// |                   |                     | step goes                        |                  |
+/// | member            | shape                | meaning                        | if left out      |
+/// |-------------------|----------------------|--------------------------------|------------------|
+/// | `offsets`         | S + 1, ascending,    | sequence s: from offsets[s]    | S = 1, all steps |
+/// |                   | in 0 .. T            | to before offsets[s + 1]       |                  |
+/// | `first_positions` | B S, in 1 .. 2^62    | position of its earliest step  | all 1            |
+/// | `initial_states`  | (B, S, N)            | state before the first step    | zero             |
+/// | `final_states`    | (B, S, N)            | gets the state after the last  | not kept         |
 ///
 /// The states are views with one "step" per sequence; entry s of batch entry b is row (b, s).
 /// `final_states` may be the same memory as `initial_states`. Steps before offsets[0] and from

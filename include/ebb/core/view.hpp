@@ -78,7 +78,7 @@ class strided_view {
   /// A view of const elements from one of mutable elements.
   template <class U>
   requires std::same_as<const U, T>
-  constexpr strided_view(const strided_view<U, Axis>& other)
+  constexpr strided_view(const strided_view<U, Axis>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), extents_(other.size()), strides_(other.stride()) {}
 
   constexpr T* data() const { return data_; }

@@ -47,7 +47,7 @@ namespace ebb::inline EBB_ABI {
 /// L = |log(t + t_0)| + |log t_ref|, relative error of log a below (4 + 5 L) u, by gaps
 /// (4 + 5 L + 16 L max(1, log(r_max / r_min) / log T)) u; then one rounding to the block's type.
 /// Positions t + t_0 up to 2^53 are exact in double, later ones rounded. (docs/accuracy.md)
-/// Source: [PoST], position-adaptive tapering; offset and by_gaps for `relative` are this library's.
+/// Source: [PoST], position-adaptive tapering; offset and `relative_by_gaps` are this library's.
 class post_taper {
  public:
   static constexpr std::string_view name = "post_taper";

@@ -45,7 +45,7 @@ State advance(State weight, State h, State b) {
   if constexpr (Form == decay_form::factor) return change;
   const State slow = h + change;
   // An infinite state would meet its own decrement, inf - inf; its decay is infinite again.
-  const State slow_or_infinite = slow == slow ? slow : h + b;
+  const State slow_or_infinite = std::isnan(slow) ? h + b : slow;
   return weight < 0 ? slow_or_infinite : change;
 }
 
