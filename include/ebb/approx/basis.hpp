@@ -92,7 +92,7 @@ class exponential_basis {
       for (std::size_t start = 0; start < rows.size(); start += n) {
         const auto row = rows.subspan(start, n);
         // A product costs a fraction of a multiprecision exp and one rounding a step.
-        if (start > 0 && std::numeric_limits<Real>::digits10 > 20)
+        if (start > 0 && many_digits<Real>)
           for (std::size_t k = 0; k < n; ++k) row[k] = Real(rows[start - n + k] * steps[k]);
         else
           fill(Real(static_cast<double>(first) + static_cast<double>(start / n)), row);

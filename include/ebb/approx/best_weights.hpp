@@ -13,9 +13,9 @@
 #include <ebb/approx/approximation.hpp>
 #include <ebb/approx/basis.hpp>
 #include <ebb/approx/certificate.hpp>
+#include <ebb/approx/full_exchange.hpp>
 #include <ebb/approx/lags.hpp>
 #include <ebb/approx/precision.hpp>
-#include <ebb/approx/residual.hpp>
 #include <ebb/approx/sampling.hpp>
 #include <ebb/approx/target.hpp>
 #include <ebb/approx/weights_problem.hpp>
@@ -58,46 +58,27 @@ void climb(const Basis& basis, std::span<const Target> targets, const lag_set& l
     weights_problem<Real> problem(used, targets[i], options.kind);
     problem.solve();
 
-    approximation found;
-    Real scale(0);
-    double noise = 0;
-    const sampled_functions error = problem.residual(scale, noise);
-    const double unit = static_cast<double>(scale);
-    found.weights_l1 = static_cast<double>(problem.weights_l1());
-    noise += interpolation_remainder(plan, targets[i], options.kind, found.weights_l1);
-    found.error_upper = unit * error.maximum(0.02 * options.tolerance).second + noise;
-    if constexpr (Basis::chebyshev_system) {
-      found.error_lower = unit * alternation_bound(error, basis.size()) - noise;
-    }
-    // Without that property, or where multipliers below the rounding of double hide the alternation:
-    const auto meets = [&] {
-      return found.error_upper - found.error_lower <= options.tolerance * found.error_upper;
-    };
-    const bool quiet = noise <= 0.25 * options.tolerance * found.error_upper;
-    if (quiet && !meets() && !problem.reference.empty()) {
-      const auto bound = basis.template bind<Real>();
-      std::vector<std::vector<Real>> rows;
-      for (const location& where : problem.reference) {
-        const Real lag(where.lag);
-        std::vector<Real> row(static_cast<std::size_t>(basis.size()));
-        bound.fill(lag, std::span<Real>(row));
-        row.push_back(targets[i](lag));
-        if (relative) {
-          for (Real& v : row) v = Real(v / targets[i](lag));
-        }
-        rows.push_back(std::move(row));
+    const auto bound = basis.template bind<Real>();
+    const auto row_at = [&](const location& where) {
+      const Real lag(where.lag);
+      std::vector<Real> row(static_cast<std::size_t>(basis.size()));
+      bound.fill(lag, std::span<Real>(row));
+      row.push_back(targets[i](lag));
+      if (relative) {
+        const Real inverse = Real(Real(1) / row.back());
+        for (Real& v : row) v *= inverse;
       }
-      found.error_lower = std::max(
-          found.error_lower,
-          dual_bound(std::move(rows), most_weights(used, found.weights_l1, found.error_upper)));
+      return row;
+    };
+    certified_weights checked =
+        certify<Basis::chebyshev_system>(problem, used, targets[i], row_at, options);
+    if (checked.quiet && !checked.meets(options.tolerance) && many_digits<Real>) {
+      full_exchange(problem, row_at, 0.02 * options.tolerance, options.interrupted);
+      checked = certify<Basis::chebyshev_system>(problem, used, targets[i], row_at, options);
     }
-    found.error_lower = std::max(found.error_lower, 0.0);
-    for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
-    for (const location& where : problem.reference) found.reference.push_back(where.lag);
+    approximation& found = checked.result;
     found.digits = Digits;
-    found.basis =
-        plan.pieces.empty() || analytic_target<Target> ? evidence::proved : evidence::sampled;
-    settled[i] = quiet && meets();
+    settled[i] = checked.quiet && checked.meets(options.tolerance);
     // What the next rung has to resolve: the weights against the error, and eight digits of that.
     next_resolve =
         std::max(next_resolve, 8 + std::log10((1 + found.weights_l1) / found.error_upper));
@@ -114,42 +95,31 @@ template <real_scalar Real, int Digits, basis_functions Basis, class Target>
 void interpolate(const Basis& basis, std::span<const Target> targets, const lag_set& lags,
                  const approximation_options& options, std::vector<approximation>& results,
                  std::vector<char>& settled) {
-  using ebb::detail::abs;
   if (Digits > options.most_digits || settled.empty() || settled[0]) return;
-  const std::size_t count = static_cast<std::size_t>(lags.last()), n = targets.size();
+  const std::size_t count = static_cast<std::size_t>(lags.last());
   const std::size_t size = static_cast<std::size_t>(basis.size());
   std::vector<Real> phi(count * size);
   basis.template bind<Real>().fill_run(1, std::span<Real>(phi));
   std::vector<std::vector<Real>> rows(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i)
     rows[i].assign(phi.begin() + static_cast<std::ptrdiff_t>(i * size),
                    phi.begin() + static_cast<std::ptrdiff_t>(i * size + count));
-    for (const Target& target : targets)
-      rows[i].push_back(target(Real(static_cast<double>(i + 1))));
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k + 1; i < count; ++i)
-      if (abs(rows[i][k]) > abs(rows[pivot][k])) pivot = i;
-    std::swap(rows[k], rows[pivot]);
-    if (!(abs(rows[k][k]) > Real(Real(1e6) * unit_roundoff<Real>))) return;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i == k) continue;
-      const Real factor = Real(rows[i][k] / rows[k][k]);
-      for (std::size_t j = k; j < count + n; ++j) rows[i][j] -= Real(factor * rows[k][j]);
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    approximation& found = results[i];
-    found = {};
+  const elimination<Real> solver(std::move(rows));
+  if (!(solver.smallest_pivot() > Real(Real(1e6) * unit_roundoff<Real>))) return;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    std::vector<Real> values;
+    for (std::size_t t = 1; t <= count; ++t)
+      values.push_back(targets[i](Real(static_cast<double>(t))));
+    approximation found;
     found.error_upper = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-      found.weights.push_back(static_cast<double>(Real(rows[k][count + i] / rows[k][k])));
+    for (const Real& c : solver.solve(values)) {
+      found.weights.push_back(static_cast<double>(c));
       found.weights_l1 += std::abs(found.weights.back());
     }
     found.weights.resize(size, 0.0);
     found.digits = Digits;
     found.basis = evidence::proved;
+    results[i] = std::move(found);
     settled[i] = true;
   }
 }

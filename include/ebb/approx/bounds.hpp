@@ -120,8 +120,7 @@ inline double optimum_relative_error(double channels, double horizon, double bet
   detail::require_span(horizon, "optimum_relative_error");
   detail::require_power(beta, "optimum_relative_error");
   constexpr double pi2 = std::numbers::pi * std::numbers::pi;
-  return scale * std::pow(channels, beta - 0.5) *
-         std::exp(-pi2 * channels / std::log(4 * horizon));
+  return scale * std::pow(channels, beta - 0.5) * std::exp(-pi2 * channels / std::log(4 * horizon));
 }
 
 /// The same in absolute error, away from saturation: T^(-beta / 2) times the relative one.

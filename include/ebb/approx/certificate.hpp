@@ -9,10 +9,12 @@
 #include <vector>
 
 #include <ebb/approx/approximation.hpp>
+#include <ebb/approx/elimination.hpp>
 #include <ebb/approx/exchange.hpp>
 #include <ebb/approx/residual.hpp>
 #include <ebb/approx/sampling.hpp>
 #include <ebb/approx/target.hpp>
+#include <ebb/approx/weights_problem.hpp>
 
 namespace ebb::inline EBB_ABI {
 namespace approx {
@@ -22,42 +24,28 @@ namespace detail {
 ///
 ///   max |f - Phi c| >= |lambda . f| / |lambda|_1   for every lambda with lambda^T Phi = 0.
 ///
-/// Shapes: rows (N + 1 x N + 1), row i = [phi(x_i) f(x_i)]. lambda comes from elimination with row
-/// pivoting; what rounding leaves of lambda^T Phi is charged with `most_l1`, a bound of |c|_1 for the
-/// best c.
+/// Shapes: rows (N + 1 x N + 1), row i = [phi(x_i) f(x_i)]. What rounding leaves of lambda^T Phi is
+/// charged with `most_l1`, a bound of |c|_1 for the best c.
 template <real_scalar Real>
-double dual_bound(std::vector<std::vector<Real>> rows, double most_l1) {
+double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
   using ebb::detail::abs;
   const std::size_t n = rows.size() - 1;
-  const std::vector<std::vector<Real>> original = rows;
-  std::vector<std::size_t> order(n + 1);
-  for (std::size_t i = 0; i <= n; ++i) order[i] = i;
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k + 1; i <= n; ++i)
-      if (abs(rows[i][k]) > abs(rows[pivot][k])) pivot = i;
-    std::swap(rows[k], rows[pivot]);
-    std::swap(order[k], order[pivot]);
-    if (rows[k][k] == Real(0)) return 0;
-    for (std::size_t i = k + 1; i <= n; ++i) {
-      const Real factor = Real(rows[i][k] / rows[k][k]);
-      rows[i][k] = factor;  // the multipliers of L, below the diagonal
-      for (std::size_t j = k + 1; j < n; ++j) rows[i][j] -= Real(factor * rows[k][j]);
-    }
-  }
-  // The last row was eliminated: lambda^T L = e_n, solved upwards.
-  std::vector<Real> lambda(n + 1, Real(0));
-  lambda[n] = Real(1);
-  for (std::size_t k = n; k-- > 0;)
-    for (std::size_t i = k + 1; i <= n; ++i) lambda[k] -= Real(rows[i][k] * lambda[i]);
+  // A last column of alternating signs in place of f: lambda is orthogonal to all others.
+  std::vector<std::vector<Real>> bordered = rows;
+  for (std::size_t i = 0; i <= n; ++i) bordered[i][n] = Real(i % 2 == 0 ? 1 : -1);
+  const elimination<Real> solver(std::move(bordered));
+  if (solver.smallest_pivot() == Real(0)) return 0;
+  std::vector<Real> last(n + 1, Real(0));
+  last[n] = Real(1);
+  const std::vector<Real> lambda = solver.solve_transposed(std::move(last));
   Real norm(0), value(0), left(0);
   for (std::size_t i = 0; i <= n; ++i) {
     norm += abs(lambda[i]);
-    value += Real(lambda[i] * original[order[i]][n]);
+    value += Real(lambda[i] * rows[i][n]);
   }
   for (std::size_t k = 0; k < n; ++k) {
     Real sum(0);
-    for (std::size_t i = 0; i <= n; ++i) sum += Real(lambda[i] * original[order[i]][k]);
+    for (std::size_t i = 0; i <= n; ++i) sum += Real(lambda[i] * rows[i][k]);
     if (abs(sum) > left) left = abs(sum);
   }
   return static_cast<double>(Real((abs(value) - Real(most_l1) * left) / norm));
@@ -123,6 +111,47 @@ double most_weights(const sampled_basis<Real>& samples, double weights_l1, doubl
   }
   return weights_l1 + 4 * error * std::sqrt(static_cast<double>(n * samples.lags.size())) *
                           static_cast<double>(Real(sqrt(squares)));
+}
+
+/// Finished weights with both bounds of the best error.
+struct certified_weights {
+  approximation result;
+  bool quiet = false;  ///< rounding and interpolation stay below a quarter of the tolerance
+
+  bool meets(double tolerance) const {
+    return result.error_upper - result.error_lower <= tolerance * result.error_upper;
+  }
+};
+
+/// Check the weights of a problem; `row_at` gives [phi_0 .. phi_{N-1} f] at a location of its reference.
+template <bool ChebyshevSystem, real_scalar Real, class Target, class RowAt>
+certified_weights certify(const weights_problem<Real>& problem, const sampled_basis<Real>& samples,
+                          const Target& target, RowAt&& row_at,
+                          const approximation_options& options) {
+  certified_weights checked;
+  approximation& found = checked.result;
+  Real scale(0);
+  double noise = 0;
+  const sampled_functions error = problem.residual(scale, noise);
+  const double unit = static_cast<double>(scale);
+  found.weights_l1 = static_cast<double>(problem.weights_l1());
+  noise += interpolation_remainder(samples.plan, target, options.kind, found.weights_l1);
+  found.error_upper = unit * error.maximum(0.02 * options.tolerance).second + noise;
+  checked.quiet = noise <= 0.25 * options.tolerance * found.error_upper;
+  if constexpr (ChebyshevSystem)
+    found.error_lower = std::max(0.0, unit * alternation_bound(error, samples.size) - noise);
+  // Without that property, or where multipliers below the rounding of double hide the alternation:
+  if (checked.quiet && !checked.meets(options.tolerance) && !problem.reference.empty()) {
+    std::vector<std::vector<Real>> rows;
+    for (const location& where : problem.reference) rows.push_back(row_at(where));
+    const double most_l1 = most_weights(samples, found.weights_l1, found.error_upper);
+    found.error_lower = std::max(found.error_lower, dual_bound(rows, most_l1));
+  }
+  for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
+  for (const location& where : problem.reference) found.reference.push_back(where.lag);
+  found.basis =
+      samples.plan.pieces.empty() || analytic_target<Target> ? evidence::proved : evidence::sampled;
+  return checked;
 }
 
 }  // namespace detail

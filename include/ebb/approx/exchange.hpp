@@ -165,7 +165,8 @@ inline exchange_result exchange(const sampled_functions& functions, const Eigen:
     const double gap = (result.largest - result.level) / result.largest;
     since_better = gap < 0.999 * best_gap ? 0 : since_better + 1;
     best_gap = std::min(best_gap, gap);
-    if (best_gap < 1e-6 && since_better >= 8) break;  // down to rounding
+    // Down to rounding, or where rounding decides about signs (full_exchange.hpp).
+    if (since_better >= (best_gap < 1e-6 ? 8 : 40)) break;
     // A level that does not rise means that the many-lag step is not sound here.
     if (!one_at_a_time && result.iterations > 3 && levelled.level <= previous_level)
       one_at_a_time = true;

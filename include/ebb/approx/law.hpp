@@ -167,8 +167,12 @@ inline std::vector<double> logarithms(std::span<const double> values, const char
 }
 
 inline law_fit falling_law(const line_fit& line) {
-  return {-line.slope,   line.slope_half_width, std::exp(line.intercept), line.intercept_half_width,
-          line.residual, line.points};
+  return {-line.slope,
+          line.slope_half_width,
+          std::exp(line.intercept),
+          line.intercept_half_width,
+          line.residual,
+          line.points};
 }
 }  // namespace detail
 

@@ -92,8 +92,6 @@ class weights_problem {
     return sum;
   }
 
-  const reals& values() const { return values_; }
-
   reals weights;
   std::vector<location> reference;
 

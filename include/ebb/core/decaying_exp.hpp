@@ -19,7 +19,7 @@ namespace ebb::inline EBB_ABI {
 /// Accuracy: relative error below (64 + 2 x) u: one or two roundings a doubling, and those of x.
 template <real_scalar Real>
 Real decaying_exp(const Real& x) {
-  if constexpr (std::numeric_limits<Real>::digits10 <= 20) {
+  if constexpr (!many_digits<Real>) {
     return std::exp(-x);
   } else {
     constexpr int bits = std::numeric_limits<Real>::digits;

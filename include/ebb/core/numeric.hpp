@@ -44,18 +44,22 @@ template <class T>
 concept real_scalar =
     std::numeric_limits<T>::is_specialized && !std::numeric_limits<T>::is_integer &&
     std::constructible_from<T, double> && detail::elementary<T> && requires(T x, const T& y) {
-      { x + y } -> std::convertible_to<T>;
-      { x - y } -> std::convertible_to<T>;
-      { x * y } -> std::convertible_to<T>;
-      { x / y } -> std::convertible_to<T>;
-      { x < y } -> std::convertible_to<bool>;
-      x += y;
-      x *= y;
-    };
+  { x + y } -> std::convertible_to<T>;
+  { x - y } -> std::convertible_to<T>;
+  { x* y } -> std::convertible_to<T>;
+  { x / y } -> std::convertible_to<T>;
+  { x < y } -> std::convertible_to<bool>;
+  x += y;
+  x *= y;
+};
 
 /// Unit roundoff u of a real type: the relative error of one correctly rounded operation.
 template <real_scalar Real>
 inline const Real unit_roundoff = std::numeric_limits<Real>::epsilon() / Real(2);
+
+/// Whether a type is multiprecision, so that its functions cost a thousand times a built-in type's.
+template <real_scalar Real>
+inline constexpr bool many_digits = std::numeric_limits<Real>::digits10 > 20;
 
 /// log(1 + e^x) without overflow.
 ///

@@ -17,7 +17,7 @@ template <real_scalar Real>
 Real expm1_over(const Real& x) {
   if (x == Real(0)) return Real(1);
   // Away from 0 a difference loses nothing, and a multiprecision expm1 costs ten fast exponentials.
-  if (std::numeric_limits<Real>::digits10 > 20 && x < Real(-0.5))
+  if (many_digits<Real> && x < Real(-0.5))
     return Real((decaying_exp(Real(-x)) - Real(1)) / x);
   return Real(expm1(x) / x);
 }
@@ -52,7 +52,7 @@ const std::vector<Real>& bernoulli_over_factorial() {
 /// under one fast exponential the cheaper for multiprecision ones.
 template <real_scalar Real>
 Real inverse_power(const Real& s, const Real& log_s, const Real& alpha) {
-  if constexpr (std::numeric_limits<Real>::digits10 <= 20) {
+  if constexpr (!many_digits<Real>) {
     return std::pow(s, -alpha);
   } else {
     return log_s >= Real(0) ? decaying_exp(Real(alpha * log_s)) : Real(exp(Real(-alpha * log_s)));
@@ -96,7 +96,7 @@ class power_sums {
     // A fractional rest near the origin: both ends of it move up by whole steps.
     for (; tail_ < Real(settled) && rest_ > Real(0); ++moved_) tail_ = Real(tail_ + Real(1));
     end_ = Real(tail_ + rest_);
-    if (std::numeric_limits<Real>::digits10 > 20) {
+    if (many_digits<Real>) {
       using detail::log;
       for (int i = 0; i < direct_ + moved_; ++i) logs_.push_back(log(Real(first_ + Real(i))));
       if (rest_ > Real(0)) {
