@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <ebb/approx/best_weights.hpp>
 #include <ebb/approx/certificate.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/spectrum/geometric.hpp>
@@ -104,6 +105,48 @@ TEST_CASE("the remainder bounds what lies between the nodes") {
         CHECK(seen_moving <= bound_moving);
       }
     }
+}
+
+TEST_CASE("elimination solves, both ways up") {
+  const std::vector<std::vector<double>> a = {{0, 2, 1}, {1, -1, 3}, {4, 0, -2}};
+  const approx::detail::elimination<double> solver(a);
+  const std::vector<double> x = {1, -2, 3};
+  std::vector<double> ax(3), atx(3);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) {
+      ax[i] += a[i][j] * x[j];
+      atx[j] += a[i][j] * x[i];
+    }
+  const std::vector<double> back = solver.solve(ax), up = solver.solve_transposed(atx);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(back[i] == doctest::Approx(x[i]).epsilon(1e-14));
+    CHECK(up[i] == doctest::Approx(x[i]).epsilon(1e-14));
+  }
+  CHECK(approx::detail::elimination<double>({{1, 2}, {2, 4}}).smallest_pivot() == 0);
+}
+
+TEST_CASE("two lags decide, and the signs of all others drown in double") {
+  // PoST on all lags up to t = 100: near t every channel is 0, so that the error is f(99) and f(100)
+  // against one function, whatever N: the same E for 24 and 28 channels.
+  const approx::power_law f(0.5);
+  const auto lags = approx::lag_set::integer(100);
+  const auto error = [&](index_t channels) {
+    return approx::best_weights(
+        approx::taper_basis(ebb::geometric_spectrum::timescales(1, 1e6), channels, 1e6, 100), f,
+        lags);
+  };
+  const auto small = error(24), large = error(28);
+  CHECK(small.certified(5e-5));
+  CHECK(large.certified(5e-5));
+  // Only the slowest channel, exp(-sum 1/s), reaches lags 99 and 100: phi = exp(-H_100 + 1) and
+  // exp(-H_100); levelling 100^-1/2 and 99^-1/2 against it gives E by hand.
+  double harmonic = 0;
+  for (int s = 1; s <= 100; ++s) harmonic += 1.0 / s;
+  const double phi_99 = std::exp(1 - harmonic), phi_100 = std::exp(-harmonic);
+  const double f_99 = std::pow(99, -0.5), f_100 = std::pow(100, -0.5);
+  const double by_hand = (f_100 * phi_99 - f_99 * phi_100) / (phi_99 + phi_100);
+  CHECK(small.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
+  CHECK(large.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
 }
 
 TEST_CASE("tapered functions are the impulse responses of decay/post.hpp") {

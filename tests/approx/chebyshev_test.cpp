@@ -121,6 +121,31 @@ TEST_CASE("whole lags: only they count") {
   for (const auto& place : f.alternating_extrema()) CHECK(place.lag == std::round(place.lag));
 }
 
+TEST_CASE("whole lags: none is passed over") {
+  // Few nodes and hundreds of lags: every piece of the search holds many.
+  for (int seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const index_t n = 3 + seed % 5;
+    approx::sample_plan plan;
+    plan.kind = approx::lag_kind::integer;
+    plan.pieces.push_back({{1.1, 5.3, 0, 1}, n});
+    Eigen::MatrixXd values(n, 1);
+    for (index_t i = 0; i < n; ++i)
+      values(i, 0) = std::sin(7.3 * static_cast<double>(i * seed) + seed);
+    const Eigen::MatrixXd c = approx::chebyshev_coefficients(values);
+    double truth = 0;
+    for (int lag = 4; lag <= 200; ++lag) {
+      const std::span<const double> series(c.data(), static_cast<std::size_t>(n));
+      const double x = plan.pieces[0].interval.x_of(lag);
+      truth = std::max(truth, std::abs(approx::chebyshev_value(series, x)));
+    }
+    const auto [low, high] = approx::sampled_functions(plan, values).maximum(1e-9);
+    CHECK(low == doctest::Approx(truth).epsilon(1e-9));
+    CHECK(high >= truth * (1 - 1e-12));
+    CHECK(high <= truth * (1 + 2e-9));
+  }
+}
+
 TEST_CASE("exchange: the best polynomial for x^n is n degrees of Chebyshev") {
   // max |x^n - p| over [-1, 1] is least for x^n - p = 2^(1-n) T_n.
   for (const index_t degree : {1, 2, 5, 12, 25}) {
