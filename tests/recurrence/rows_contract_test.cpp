@@ -21,17 +21,20 @@ TEST_CASE_TEMPLATE("rows keeps the scan contract", Config,
                    config<double, double, channel_major, channel_major>,
                    config<float, double, time_major, channel_major>,
                    config<double, double, channel_major, time_major>) {
-  ebb::test::check_scan_contract<Config>({0, 1, 2, 63, 64, 65, 127},
-                                         {1, 3, 8, 16, 64, 80, 96, 128, 256},
+  // Every length with few channels, every number of channels with few lengths, and the shapes at
+  // the edges of tiles and blocks.
+  const std::vector<ebb::index_t> lengths{0, 1, 2, 63, 64, 65, 127};
+  const std::vector<ebb::index_t> channels{1, 3, 8, 16, 64, 80, 96, 128, 256};
+  ebb::test::check_scan_contract<Config>(lengths, {3, 80},
                                          {{1, 1000, 1},
                                           {1, 1000, 16},
-                                          {1, 1000, 80},
                                           {1, 5000, 1},
                                           {1, 3, 513},
-                                          {2, 20, 1100},
+                                          {2, 9, 1100},
                                           {3, 64, 0},
                                           {0, 5, 5},
                                           {3, 300, 17}});
+  for (const ebb::index_t n : channels) ebb::test::check_error_bound<Config>({1, 65, n});
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 namespace {
 
 using ebb::array;
-using ebb::extents;
 using ebb::index_t;
 using ebb::sequences;
 using ebb::strided_view;

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include <ebb/spectrum/random.hpp>
@@ -32,6 +34,12 @@ TEST_CASE("the seed is expanded by splitmix64") {
                                                9817491932198370423u, 4593380528125082431u};
   ebb::uniform_stream seeded(1234567u), given(published);
   for (int i = 0; i < 100; ++i) CHECK(seeded.bits() == given.bits());
+}
+
+TEST_CASE("a uniform number is the upper 53 bits plus one: never 0") {
+  ebb::uniform_stream stream(std::array<std::uint64_t, 4>{1, 2, 3, 4});
+  CHECK(stream.next() == 6 * 0x1p-53);  // 11520 / 2048 = 5.6
+  CHECK(stream.next() == 0x1p-53);      // the output 0
 }
 
 TEST_CASE("uniform numbers are multiples of 2^-53 in (0, 1]") {

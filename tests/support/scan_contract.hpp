@@ -320,7 +320,7 @@ void check_propagation(const extents& size) {
     CHECK(reached);
   };
   const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
-  const auto is_nan = [](T x) { return x != x; };
+  const auto is_nan = [](T x) { return std::isnan(x); };
   const auto is_inf = [](T x) { return x == std::numeric_limits<T>::infinity(); };
   const auto is_minus_inf = [](T x) { return x == -std::numeric_limits<T>::infinity(); };
   // From no decay at all (0) over the form's edge (log 2) to strong decay.

@@ -142,7 +142,7 @@ bool same_bits(const A& a, const B& b) {
     for (index_t t = 0; t < one.steps(); ++t)
       for (index_t k = 0; k < one.channels(); ++k) {
         const auto x = one(i, t, k), y = two(i, t, k);
-        const bool nans = x != x && y != y;
+        const bool nans = std::isnan(x) && std::isnan(y);
         if (!nans && (x != y || std::signbit(x) != std::signbit(y))) return false;
       }
   return true;
