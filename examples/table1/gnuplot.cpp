@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table1/gnuplot.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <system_error>
+
+#include "table1/files.hpp"
+#include "table1/row.hpp"
+
+namespace table1 {
+namespace {
+
+// Line types that differ in dash, point and lightness, so that they are told apart in grey.
+constexpr const char* preamble = R"(# Redraw with: gnuplot NAME.gp
+if (!exists('prefix')) prefix = ''
+set linetype 1 lc rgb '#000000' lw 1.4 dt 1 pt 5 ps 0.8
+set linetype 2 lc rgb '#d95f02' lw 1.4 dt '-' pt 7 ps 0.8
+set linetype 3 lc rgb '#1f78b4' lw 1.4 dt '.-' pt 9 ps 0.9
+set linetype 4 lc rgb '#6a3d9a' lw 1.4 dt '_' pt 4 ps 0.8
+set linetype 5 lc rgb '#33a02c' lw 1.4 dt '-..' pt 6 ps 0.8
+set linetype 6 lc rgb '#e31a1c' lw 1.4 dt '..-' pt 8 ps 0.9
+set linetype 7 lc rgb '#8c510a' lw 1.4 dt '--..' pt 12 ps 0.9
+set linetype 8 lc rgb '#7f7f7f' lw 1.4 dt 1 pt 13 ps 0.9
+set linetype 9 lc rgb '#01a5a5' lw 1.4 dt '-' pt 10 ps 0.9
+set linetype 10 lc rgb '#c51b7d' lw 1.4 dt '.-' pt 11 ps 0.9
+set linetype 11 lc rgb '#4d4d4d' lw 1.4 dt '_' pt 14 ps 0.9
+set linetype 12 lc rgb '#b8860b' lw 1.4 dt '-..' pt 15 ps 0.9
+set linetype cycle 12
+set key outside right top vertical Left reverse samplen 3 spacing 1.15
+set grid lc rgb '#dddddd' lt 1 dt 1
+set border 3
+set tics nomirror
+)";
+
+bool on_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  if (path == nullptr) return false;
+  for (const auto folder : split(path, ':')) {
+    std::error_code ignored;
+    if (!folder.empty() &&
+        std::filesystem::exists(std::filesystem::path(folder) / program, ignored))
+      return true;
+  }
+  return false;
+}
+
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
+}  // namespace
+
+std::string data_blocks(std::span<const series> all) {
+  std::ostringstream text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text << "$d" << i << " << EOD\n";
+    for (const auto& [x, y] : all[i].points)
+      text << significant(x, 10) << ' ' << significant(y, 10) << '\n';
+    text << "EOD\n";
+  }
+  return text.str();
+}
+
+std::string plot_command(std::span<const series> all, std::size_t first) {
+  std::ostringstream text;
+  std::map<std::string, int> types;
+  text << "  plot ";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string key = all[i].key.empty() ? all[i].title : all[i].key;
+    const int type = types.emplace(key, static_cast<int>(types.size()) + 1).first->second;
+    if (i > 0) text << ", \\\n       ";
+    text << "$d" << first + i << " with " << all[i].style << " lt " << type << ' ' << all[i].extra;
+    if (all[i].title.empty())
+      text << " notitle";
+    else
+      text << " title \"" << all[i].title << '"';
+  }
+  text << '\n';
+  return text.str();
+}
+
+picture make_picture(const std::string& name, const std::string& data, const std::string& body,
+                     int height) {
+  std::ostringstream text;
+  std::string head = preamble;
+  head.replace(head.find("NAME"), 4, name);
+  text << head << data << "do for [kind in 'svg png'] {\n"
+       << "  if (kind eq 'svg') { set terminal svg size 920," << height
+       << " font 'Helvetica,13' background rgb 'white' }\n"
+       << "  if (kind eq 'png') { set terminal pngcairo size 1380," << height * 3 / 2
+       << " font 'Sans,15' linewidth 1.4 pointscale 1.5 }\n"
+       << "  set output prefix.'" << name << ".'.kind\n"
+       << body << "  set output\n}\n";
+  return {name, text.str()};
+}
+
+std::vector<std::string> draw(std::span<const picture> pictures,
+                              const std::filesystem::path& folder, std::string& problem) {
+  for (const auto& p : pictures) write_atomically(folder / (p.name + ".gp"), p.script);
+  if (!on_path("gnuplot")) {
+    problem =
+        "No pictures: gnuplot was not found. Install it (apt-get install gnuplot-nox), then run "
+        "the same command again.";
+    return {};
+  }
+  std::vector<std::string> drawn;
+  const std::string prefix = ".drawing-";
+  for (const auto& p : pictures) {
+    const std::string command = "cd " + shell_quoted(folder.string()) +
+                                " && gnuplot -e \"prefix='" + prefix + "'\" " + p.name + ".gp > " +
+                                prefix + "messages 2>&1";
+    bool good = std::system(command.c_str()) == 0;
+    for (const char* const kind : {".svg", ".png"}) {
+      std::error_code failed;
+      const auto made = folder / (prefix + p.name + kind);
+      if (good) std::filesystem::rename(made, folder / (p.name + kind), failed);
+      good = good && !failed;
+      std::filesystem::remove(made, failed);
+    }
+    if (good)
+      drawn.push_back(p.name);
+    else
+      problem = "gnuplot could not draw " + (folder / (p.name + ".gp")).string();
+  }
+  std::error_code ignored;
+  std::filesystem::remove(folder / (prefix + "messages"), ignored);
+  return drawn;
+}
+
+}  // namespace table1

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table1/journal.hpp"
+
+#include <system_error>
+
+#include "table1/files.hpp"
+
+namespace table1 {
+namespace {
+
+// Raised when rows of older programs are no longer comparable.
+constexpr const char* title = "table1 journal 1: ";
+
+std::string key(const basis_cell& cell, double beta) {
+  row r{cell, {}};
+  r.result.beta = beta;
+  return csv_line(r);
+}
+
+std::string line_of(const row& r) {
+  return csv_line(r, 17) + (r.result.certified ? ",certified\n" : ",open\n");
+}
+
+std::optional<row> row_of(std::string_view line) {
+  const auto comma = line.rfind(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto mark = line.substr(comma + 1);
+  if (mark != "certified" && mark != "open") return std::nullopt;
+  auto r = parse_row(line.substr(0, comma));
+  if (r) r->result.certified = mark == "certified";
+  return r;
+}
+
+}  // namespace
+
+journal::journal(const std::filesystem::path& path, const std::string& options) : path_(path) {
+  const std::string header = title + options;
+  std::error_code problem;
+  if (std::filesystem::exists(path_, problem)) load(read_file(path_), header);
+  if (sound_bytes_ == 0) {
+    write_atomically(path_, header + '\n');
+  } else if (sound_bytes_ < std::filesystem::file_size(path_)) {
+    std::filesystem::resize_file(path_, sound_bytes_, problem);
+    if (problem) throw file_error("cannot write " + path_.string() + ": " + problem.message());
+  }
+  file_.open(path_, std::ios::binary | std::ios::app);
+  if (!file_) throw file_error("cannot write " + path_.string());
+}
+
+void journal::load(const std::string& content, const std::string& header) {
+  std::size_t number = 0;
+  for (std::size_t begin = 0;;) {
+    const auto end = content.find('\n', begin);
+    if (end == std::string::npos && (number > 0 || content.empty())) return;  // nothing, or torn
+    const std::string line = content.substr(begin, end - begin);
+    ++number;
+    if (number == 1) {
+      if (line != header)
+        throw journal_mismatch(path_.string() +
+                               " belongs to a run with other options; give another --out, repeat "
+                               "the old options, or delete it. It has: " +
+                               line);
+    } else if (const auto r = row_of(line)) {
+      rows_[key(r->cell, r->result.beta)] = r->result;
+    } else if (content.find('\n', end + 1) != std::string::npos) {
+      throw journal_mismatch(path_.string() + " is damaged at line " + std::to_string(number) +
+                             "; delete it to start again");
+    } else {
+      return;
+    }
+    begin = end + 1;
+    sound_bytes_ = begin;
+  }
+}
+
+std::vector<outcome> journal::find(const basis_cell& cell, std::span<const double> betas) const {
+  std::vector<outcome> found;
+  for (const double beta : betas) {
+    const auto at = rows_.find(key(cell, beta));
+    if (at == rows_.end()) return {};
+    found.push_back(at->second);
+  }
+  return found;
+}
+
+void journal::add(const basis_cell& cell, std::span<const outcome> outcomes) {
+  std::string text;
+  for (const outcome& result : outcomes) {
+    const row r{cell, result};
+    text += line_of(r);
+    rows_[key(cell, result.beta)] = result;
+  }
+  file_ << text << std::flush;
+  if (!file_) throw file_error("cannot write " + path_.string());
+}
+
+}  // namespace table1

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   table1/row.hpp
+/// @brief  One row of errors.csv, its text and back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "table1/measure.hpp"
+
+namespace table1 {
+
+struct row {
+  basis_cell cell;
+  outcome result;
+};
+
+inline constexpr std::string_view errors_header =
+    "spectrum,fast_end_extension,slow_end_extension,channels,horizon,position,lag_fraction,lags,"
+    "error_kind,weights_bound,beta,seed,error_lower,error_upper,weights_l1,min_gap_rate,"
+    "min_gap_log_rate,max_gap_log_rate,digits,seconds";
+
+/// The shortest text that reads back as the same double: keys compare as numbers.
+std::string shortest(double value);
+
+/// The number with so many significant digits, as printf's %g.
+std::string significant(double value, int digits);
+
+/// The row as a line of errors.csv, without its end of line.
+/// @param digits  significant digits of what was measured (the keys are always exact)
+std::string csv_line(const row& r, int digits = 10);
+
+/// Reads back what csv_line wrote; nothing when the text is not a whole row.
+/// `certified` is not a column and stays false.
+std::optional<row> parse_row(std::string_view line);
+
+/// The fields of a comma-separated line without quotes.
+std::vector<std::string_view> split(std::string_view line, char separator = ',');
+
+/// A finite or infinite number that fills the whole text ("1e6"), or nothing.
+std::optional<double> parse_number(std::string_view text);
+
+}  // namespace table1

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "made_up/laws.hpp"
+#include "made_up/scratch.hpp"
+#include "table1/files.hpp"
+#include "table1/outputs.hpp"
+
+TEST_CASE("a row and its text") {
+  table1::row r;
+  r.cell.spectrum = "post";
+  r.cell.fast_end_extension = 2;
+  r.cell.channels = 16;
+  r.cell.horizon = 1e6;
+  r.cell.position = 1000;
+  r.cell.lag_fraction = 0.5;
+  r.cell.integer_lags = true;
+  r.result.beta = 0.5;
+  r.result.error_lower = 4.0194440001e-06;
+  r.result.error_upper = 4.0194445e-06;
+  r.result.weights_l1 = 231;
+  r.result.min_gap_rate = std::numeric_limits<double>::quiet_NaN();
+  r.result.min_gap_log_rate = 0.25;
+  r.result.max_gap_log_rate = 0.25;
+  r.result.digits = 19;
+  r.result.seconds = 0.012345;
+  CHECK(table1::csv_line(r) ==
+        "post,2,0,16,1e+06,1000,0.5,integer,absolute,,0.5,,4.019444e-06,4.0194445e-06,231,,0.25,0."
+        "25,19,0.0123");
+}
+
+TEST_CASE("every row of the grid survives its text") {
+  for (const auto& r : made_up::rows(made_up::options({"--relative"}))) {
+    const auto back = table1::parse_row(table1::csv_line(r, 17));
+    REQUIRE(back);
+    CHECK(back->cell == r.cell);
+    CHECK(back->result.beta == r.result.beta);
+    CHECK(back->result.error_upper == r.result.error_upper);
+    CHECK(back->result.min_gap_rate == r.result.min_gap_rate);
+  }
+}
+
+TEST_CASE("text that is no row") {
+  const auto line = table1::csv_line(made_up::rows(made_up::options()).front(), 17);
+  CHECK(table1::parse_row(line));
+  CHECK_FALSE(table1::parse_row(""));
+  CHECK_FALSE(table1::parse_row(table1::errors_header));
+  CHECK_FALSE(table1::parse_row(line + ",1"));
+  CHECK_FALSE(table1::parse_row(line.substr(0, line.rfind(','))));
+}
+
+TEST_CASE("claims.csv quotes what needs it") {
+  table1::claim c{"id", "s", table1::verdict::holds_if, "a, b", "1", "say \"x\"", "table1 --a"};
+  CHECK(table1::claims_csv(std::vector{c}) ==
+        "claim,verdict,condition,value,detail\n"
+        "id,holds_if,\"a, b\",1,\"say \"\"x\"\"; command: table1 --a\"\n");
+}
+
+TEST_CASE("files are whole or not there") {
+  const scratch folder("files");
+  const auto path = folder.path / "a.txt";
+  table1::write_atomically(path, "one");
+  table1::write_atomically(path, "two");
+  CHECK(table1::read_file(path) == "two");
+  CHECK_FALSE(std::filesystem::exists(folder.path / "a.txt.tmp"));
+  CHECK_THROWS_AS(table1::write_atomically(folder.path / "none" / "a.txt", "x"),
+                  table1::file_error);
+  CHECK_THROWS_AS((void)table1::read_file(folder.path / "none"), table1::file_error);
+  // A folder in the way: the content stays, no temporary is left.
+  std::filesystem::create_directories(folder.path / "b.txt" / "inside");
+  CHECK_THROWS_AS(table1::write_atomically(folder.path / "b.txt", "x"), table1::file_error);
+  CHECK_FALSE(std::filesystem::exists(folder.path / "b.txt.tmp"));
+}
