@@ -85,6 +85,10 @@ TEST_CASE("impossible views and arrays are refused") {
   CHECK_THROWS_AS(strided_view<int>(nullptr, 1, 1), ebb::shape_error);
   CHECK_NOTHROW(strided_view<int>(nullptr, 0, 7));
   CHECK_THROWS_AS(ebb::array<int>(2, -3), ebb::shape_error);
+  const index_t huge = index_t{1} << 40;
+  CHECK_THROWS_AS(ebb::array<int>(huge, huge), ebb::shape_error);
+  CHECK_THROWS_AS(ebb::array<int>(extents{huge, 1, huge}), ebb::shape_error);
+  CHECK_NOTHROW(ebb::array<int>(extents{huge, huge, 0}));
 }
 
 TEST_CASE("arrays own their memory and bind by constness") {

@@ -21,7 +21,7 @@ class array {
 
   array() = default;
 
-  /// @throws shape_error unless every extent >= 0.
+  /// @throws shape_error unless every extent >= 0 and all elements fit into 2^63 bytes.
   array(index_t steps, index_t channels) : array(extents{1, steps, channels}) {}
   explicit array(const extents& size) : size_(size), data_(checked_count(size)) {}
 
@@ -45,12 +45,20 @@ class array {
   strided_view<const T, Axis> view() const { return {data_.data(), size_}; }
 
  private:
+  static constexpr std::size_t most = (~std::size_t{0} >> 1) / sizeof(T);
+
   static std::size_t checked_count(const extents& size) {
     detail::require_shape(size.batches >= 0 && size.steps >= 0 && size.channels >= 0, "array",
                           "need extents >= 0 (batches, steps, channels)", size.batches, size.steps,
                           size.channels);
-    return static_cast<std::size_t>(size.batches) * static_cast<std::size_t>(size.steps) *
-           static_cast<std::size_t>(size.channels);
+    if (size.empty()) return 0;
+    const auto times = [](std::size_t count, index_t factor) {
+      const auto many = static_cast<std::size_t>(factor);
+      detail::require_shape(count <= most / many, "array", "need less than 2^63 bytes",
+                            factor);
+      return count * many;
+    };
+    return times(times(times(1, size.batches), size.steps), size.channels);
   }
 
   extents size_{1, 0, 0};
