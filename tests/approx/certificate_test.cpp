@@ -83,7 +83,7 @@ std::pair<double, double> interpolation_error(const Basis& basis, double first, 
           worst, std::abs(approx::chebyshev_value(series, x) - error_at(piece.interval.lag_of(x))));
     }
   }
-  return {worst, approx::detail::interpolation_remainder(plan, f, kind, l1)};
+  return {worst, approx::detail::interpolation_bound(plan, f, kind, l1).remainder};
 }
 
 }  // namespace

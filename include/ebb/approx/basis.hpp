@@ -163,8 +163,17 @@ class taper_basis {
                                 "need 0 <= offset < 2^52", chosen.offset);
   }
 
-  index_t size() const { return channels_; }
+  index_t size() const {
+    return chosen_.empty() ? channels_ : static_cast<index_t>(chosen_.size());
+  }
   double last_lag() const { return position_; }
+
+  /// The same with some of its functions only, given by ascending indices.
+  taper_basis only(const std::vector<index_t>& functions) const {
+    taper_basis result = *this;
+    result.chosen_ = functions;
+    return result;
+  }
 
   /// Lags up to half the position are counted back from now, later ones from the start.
   ///
@@ -234,14 +243,30 @@ class taper_basis {
     const Real log_reference = log(Real(t_reference_));
     for (std::size_t k = 0; k < rates.size(); ++k)
       out.scales.push_back(Real(rates[k] * exp(Real(out.exponents[k] * log_reference))));
+    if (!chosen_.empty()) choose(out);
     return out;
   }
 
  private:
+  template <class Bound>
+  void choose(Bound& functions) const {
+    const Bound all = functions;
+    const index_t shift = all.sum_channel ? 1 : 0;
+    functions.sum_channel = all.sum_channel && chosen_.front() == 0;
+    functions.scales.clear();
+    functions.exponents.clear();
+    for (const index_t k : chosen_) {
+      if (k < shift) continue;
+      functions.scales.push_back(all.scales[static_cast<std::size_t>(k - shift)]);
+      functions.exponents.push_back(all.exponents[static_cast<std::size_t>(k - shift)]);
+    }
+  }
+
   Spectrum spectrum_;
   index_t channels_;
   double t_reference_, position_;
   taper_options options_;
+  std::vector<index_t> chosen_;  ///< empty: all of them
 };
 
 }  // namespace approx

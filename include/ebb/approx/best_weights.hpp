@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -24,105 +25,201 @@ namespace ebb::inline EBB_ABI {
 namespace approx {
 namespace detail {
 
-/// One rung of the precision ladder: try every target that is not yet settled.
-///
-/// `resolve`: decimal digits that the samples should resolve, as the rung before saw it; infinity means
-/// all that the arithmetic has, and two more, so that the interpolation error hides in its rounding.
-template <real_scalar Real, int Digits, basis_functions Basis, class Target>
-void climb(const Basis& basis, std::span<const Target> targets, const lag_set& lags,
-           const approximation_options& options, std::vector<approximation>& results,
-           std::vector<char>& settled, double& resolve) {
-  if (Digits > options.most_digits) return;
-  if (std::all_of(settled.begin(), settled.end(), [](char s) { return s != 0; })) return;
-  if (options.interrupted && options.interrupted()) return;
-  const sample_plan plan = plan_samples(basis, lags, std::min(resolve, Digits + 2.0));
-  resolve = HUGE_VAL;
-  double next_resolve = 0;
-  sampled_basis<Real> samples(basis, plan, options.interrupted);
-  if (samples.rows == 0) return;
-  const bool relative = options.kind == error_kind::relative;
-  if (!relative && samples.factorise() == 0) return;
+/// The precision ladder: several targets on one basis, each settled as soon as its bounds meet.
+template <basis_functions Basis, class Target>
+class ladder {
+ public:
+  ladder(const Basis& basis, std::span<const Target> targets, const lag_set& lags,
+         const approximation_options& options)
+      : results(targets.size()),
+        basis_(basis),
+        targets_(targets),
+        lags_(lags),
+        options_(options),
+        settled_(targets.size(), 0) {}
 
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (settled[i]) continue;
-    if (options.interrupted && options.interrupted()) return;
-    std::optional<sampled_basis<Real>> scaled;
-    if (relative) {
-      scaled = samples;
-      std::vector<Real> factors;
-      for (const Real& lag : samples.lags) factors.push_back(Real(Real(1) / targets[i](lag)));
-      scaled->scale_rows(factors);
-      if (scaled->factorise() == 0) continue;
+  bool finished() const {
+    return std::all_of(settled_.begin(), settled_.end(), [](char s) { return s != 0; }) ||
+           interrupted();
+  }
+
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+
+  /// One rung, at first with as many nodes as the rung before thought necessary.
+  template <real_scalar Real, int Digits>
+  void climb() {
+    if (Digits > options_.most_digits || finished()) return;
+    const double estimate = std::exchange(digits_to_resolve_, HUGE_VAL);
+    // Two digits more than the arithmetic: the interpolation error then hides in the rounding.
+    if (estimate < Digits) attempt<Real, Digits>(estimate);
+    if (!finished()) attempt<Real, Digits>(Digits + 2.0);
+  }
+
+  /// Relative error, and functions that have all but vanished at the last lag: E is next to 1, and no
+  /// weights do better than none. Shown by duality on the last lag and N that lie well before it.
+  void rule_out() {
+    using Real = multiprecision<100>;
+    if (options_.kind != error_kind::relative || options_.most_digits < 100) return;
+    const index_t n = basis_.size();
+    std::vector<double> row(static_cast<std::size_t>(n));
+    basis_.template bind<double>().fill(lags_.last(), std::span<double>(row));
+    double sum = 0;
+    for (const double v : row) sum += v;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      if (sum > 1e-12 * static_cast<double>(targets_[i](lags_.last()))) continue;
+      const row_source<Real> row_at(*this, i);
+      std::vector<std::vector<Real>> rows;
+      double previous = 0;
+      for (index_t k = 0; k < n; ++k) {
+        const double lag = std::exp(std::log(lags_.last()) * 0.9 * static_cast<double>(k) /
+                                    static_cast<double>(n));
+        previous =
+            lags_.kind() == lag_kind::integer ? std::max(previous + 1, std::floor(lag)) : lag;
+        rows.push_back(row_at(previous));
+      }
+      if (previous >= lags_.last()) return;
+      rows.push_back(row_at(lags_.last()));
+      const double lower = dual_bound(rows, 0);
+      if (!(lower >= 1 - options_.tolerance)) continue;
+      results[i] = {};
+      results[i].error_lower = std::min(lower, 1.0);
+      results[i].error_upper = 1;
+      results[i].weights.assign(row.size(), 0.0);
+      results[i].digits = 100;
+      results[i].basis = evidence::proved;
+      settled_[i] = true;
     }
-    const sampled_basis<Real>& used = relative ? *scaled : samples;
-    weights_problem<Real> problem(used, targets[i], options.kind);
-    problem.solve();
+  }
 
-    const auto bound = basis.template bind<Real>();
-    const auto row_at = [&](const location& where) {
-      const Real lag(where.lag);
-      std::vector<Real> row(static_cast<std::size_t>(basis.size()));
-      bound.fill(lag, std::span<Real>(row));
-      row.push_back(targets[i](lag));
-      if (relative) {
+  /// No more lags than channels: weights on as many independent functions as there are lags meet the
+  /// target at every one of them, E = 0.
+  /// @return false when the functions are dependent there, so that E may be positive.
+  template <real_scalar Real, int Digits>
+  bool interpolate(const std::vector<index_t>& functions) {
+    const std::size_t count = functions.size(), size = static_cast<std::size_t>(basis_.size());
+    std::vector<Real> phi(count * size);
+    basis_.template bind<Real>().fill_run(1, std::span<Real>(phi));
+    std::vector<std::vector<Real>> rows(count);
+    for (std::size_t i = 0; i < count; ++i)
+      for (const index_t k : functions)
+        rows[i].push_back(phi[i * size + static_cast<std::size_t>(k)]);
+    const elimination<Real> solver(std::move(rows));
+    if (!(solver.smallest_pivot() > Real(Real(1e6) * unit_roundoff<Real>))) return false;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      std::vector<Real> values;
+      for (std::size_t t = 1; t <= count; ++t)
+        values.push_back(targets_[i](Real(static_cast<double>(t))));
+      const std::vector<Real> solution = solver.solve(values);
+      results[i] = no_error(Digits);
+      results[i].weights.assign(size, 0.0);
+      results[i].weights_l1 = 0;
+      for (std::size_t k = 0; k < count; ++k) {
+        const double c = static_cast<double>(solution[k]);
+        results[i].weights[static_cast<std::size_t>(functions[k])] = c;
+        results[i].weights_l1 += std::abs(c);
+      }
+    }
+    return true;
+  }
+
+  /// Functions, the first possible ones, that are independent on the lags 1 .. lags.last().
+  std::vector<index_t> independent_functions() const {
+    using Real = multiprecision<200>;
+    sample_plan plan;
+    plan.kind = lag_kind::integer;
+    plan.runs = {{1, static_cast<index_t>(lags_.last())}};
+    return sampled_basis<Real>(basis_, plan, {}).independent(Real(1e-120));
+  }
+
+  /// E = 0 by the theory of Chebyshev systems; the weights are beyond the digits.
+  approximation no_error(int digits) const {
+    approximation result;
+    result.error_upper = 0;
+    result.weights_l1 = HUGE_VAL;
+    result.digits = digits;
+    result.basis = evidence::proved;
+    return result;
+  }
+
+  std::vector<approximation> results;
+
+ private:
+  /// Rows [phi_0 .. phi_{N-1} f], over f for relative errors.
+  template <real_scalar Real>
+  class row_source {
+   public:
+    row_source(const ladder& of, std::size_t target)
+        : bound_(of.basis_.template bind<Real>()),
+          size_(static_cast<std::size_t>(of.basis_.size())),
+          target_(of.targets_[target]),
+          relative_(of.options_.kind == error_kind::relative) {}
+
+    std::vector<Real> operator()(double at) const {
+      const Real lag(at);
+      std::vector<Real> row(size_);
+      bound_.fill(lag, std::span<Real>(row));
+      row.push_back(target_(lag));
+      if (relative_) {
         const Real inverse = Real(Real(1) / row.back());
         for (Real& v : row) v *= inverse;
       }
       return row;
-    };
-    certified_weights checked =
-        certify<Basis::chebyshev_system>(problem, used, targets[i], row_at, options);
-    if (checked.quiet && !checked.meets(options.tolerance) && many_digits<Real>) {
-      full_exchange(problem, row_at, 0.02 * options.tolerance, options.interrupted);
-      checked = certify<Basis::chebyshev_system>(problem, used, targets[i], row_at, options);
     }
-    approximation& found = checked.result;
-    found.digits = Digits;
-    settled[i] = checked.quiet && checked.meets(options.tolerance);
-    // What the next rung has to resolve: the weights against the error, and eight digits of that.
-    next_resolve =
-        std::max(next_resolve, 8 + std::log10((1 + found.weights_l1) / found.error_upper));
-    const auto width = [](const approximation& a) { return a.error_upper - a.error_lower; };
-    if (settled[i] || width(found) < width(results[i])) results[i] = found;
-  }
-  if (next_resolve > 0) resolve = next_resolve;
-}
 
-/// With no more lags than channels some weights meet the target at every lag: E = 0.
-///
-/// The first functions, one a lag, interpolate it; a pivot lost to rounding asks for more digits.
-template <real_scalar Real, int Digits, basis_functions Basis, class Target>
-void interpolate(const Basis& basis, std::span<const Target> targets, const lag_set& lags,
-                 const approximation_options& options, std::vector<approximation>& results,
-                 std::vector<char>& settled) {
-  if (Digits > options.most_digits || settled.empty() || settled[0]) return;
-  const std::size_t count = static_cast<std::size_t>(lags.last());
-  const std::size_t size = static_cast<std::size_t>(basis.size());
-  std::vector<Real> phi(count * size);
-  basis.template bind<Real>().fill_run(1, std::span<Real>(phi));
-  std::vector<std::vector<Real>> rows(count);
-  for (std::size_t i = 0; i < count; ++i)
-    rows[i].assign(phi.begin() + static_cast<std::ptrdiff_t>(i * size),
-                   phi.begin() + static_cast<std::ptrdiff_t>(i * size + count));
-  const elimination<Real> solver(std::move(rows));
-  if (!(solver.smallest_pivot() > Real(Real(1e6) * unit_roundoff<Real>))) return;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    std::vector<Real> values;
-    for (std::size_t t = 1; t <= count; ++t)
-      values.push_back(targets[i](Real(static_cast<double>(t))));
-    approximation found;
-    found.error_upper = 0;
-    for (const Real& c : solver.solve(values)) {
-      found.weights.push_back(static_cast<double>(c));
-      found.weights_l1 += std::abs(found.weights.back());
+   private:
+    decltype(std::declval<const Basis&>().template bind<Real>()) bound_;
+    std::size_t size_;
+    const Target& target_;
+    bool relative_;
+  };
+
+  template <real_scalar Real, int Digits>
+  void attempt(double digits_to_resolve) {
+    const bool relative = options_.kind == error_kind::relative;
+    const sample_plan plan = plan_samples(basis_, lags_, digits_to_resolve);
+    sampled_basis<Real> samples(basis_, plan, options_.interrupted);
+    if (samples.rows == 0 || (!relative && samples.factorise() == 0)) return;
+    double next = 0;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      if (settled_[i]) continue;
+      if (interrupted()) return;
+      std::optional<sampled_basis<Real>> scaled;
+      if (relative) {
+        scaled = samples;
+        std::vector<Real> factors;
+        for (const Real& lag : samples.lags) factors.push_back(Real(Real(1) / targets_[i](lag)));
+        scaled->scale_rows(factors);
+        if (scaled->factorise() == 0) continue;
+      }
+      const sampled_basis<Real>& used = relative ? *scaled : samples;
+      weights_problem<Real> problem(used, targets_[i], options_.kind);
+      problem.solve();
+      const row_source<Real> row_at(*this, i);
+      const auto check = [&] {
+        return certify<Basis::chebyshev_system>(problem, used, targets_[i], row_at, options_);
+      };
+      certified_weights checked = check();
+      if (checked.quiet && !checked.meets(options_.tolerance) && many_digits<Real>) {
+        full_exchange(problem, row_at, 0.02 * options_.tolerance, options_.interrupted);
+        checked = check();
+      }
+      checked.result.digits = Digits;
+      next = std::max(next, checked.digits_to_resolve);
+      settled_[i] = checked.quiet && checked.meets(options_.tolerance);
+      const auto width = [](const approximation& a) { return a.error_upper - a.error_lower; };
+      if (settled_[i] || width(checked.result) < width(results[i]))
+        results[i] = std::move(checked.result);
     }
-    found.weights.resize(size, 0.0);
-    found.digits = Digits;
-    found.basis = evidence::proved;
-    results[i] = std::move(found);
-    settled[i] = true;
+    if (next > 0) digits_to_resolve_ = next;
   }
-}
+
+  const Basis& basis_;
+  std::span<const Target> targets_;
+  const lag_set& lags_;
+  const approximation_options& options_;
+  std::vector<char> settled_;
+  double digits_to_resolve_ = HUGE_VAL;  ///< as the last rung saw it
+};
 
 template <basis_functions Basis>
 void require_approximable(const Basis& basis, const lag_set& lags,
@@ -164,33 +261,43 @@ std::vector<approximation> best_weights(const Basis& basis, std::span<const Targ
                                         const lag_set& lags,
                                         const approximation_options& options = {}) {
   detail::require_approximable(basis, lags, options, "best_weights");
-  std::vector<approximation> results(targets.size());
-  std::vector<char> settled(targets.size(), 0);
+  detail::ladder<Basis, Target> rungs(basis, targets, lags, options);
   if (lags.kind() == lag_kind::integer && lags.last() <= static_cast<double>(basis.size())) {
-    const auto interpolate = [&]<class Real, int Digits>() {
-      detail::interpolate<Real, Digits>(basis, targets, lags, options, results, settled);
-    };
-    interpolate.template operator()<multiprecision<100>, 100>();
-    interpolate.template operator()<multiprecision<200>, 200>();
-    interpolate.template operator()<multiprecision<400>, 400>();
-  } else {
-    double resolve = HUGE_VAL;
-    const auto climb = [&]<class Real, int Digits>() {
-      detail::climb<Real, Digits>(basis, targets, lags, options, results, settled, resolve);
-      // An estimate from too few digits can be too low: once more with all of them.
-      if (resolve < Digits)
-        detail::climb<Real, Digits>(basis, targets, lags, options, results, settled, resolve);
-    };
-    climb.template operator()<double, 16>();
-    climb.template operator()<long double, 19>();
-    climb.template operator()<multiprecision<50>, 50>();
-    climb.template operator()<multiprecision<100>, 100>();
-    climb.template operator()<multiprecision<200>, 200>();
-    climb.template operator()<multiprecision<400>, 400>();
+    if constexpr (Basis::chebyshev_system) {
+      std::vector<index_t> first(static_cast<std::size_t>(lags.last()));
+      std::iota(first.begin(), first.end(), index_t{0});
+      if (!rungs.template interpolate<multiprecision<100>, 100>(first) &&
+          !rungs.template interpolate<multiprecision<400>, 400>(first))
+        rungs.results.assign(targets.size(), rungs.no_error(400));
+      return std::move(rungs.results);
+    } else {
+      const std::vector<index_t> functions = rungs.independent_functions();
+      if (static_cast<double>(functions.size()) == lags.last()) {
+        if (!rungs.template interpolate<multiprecision<200>, 200>(functions))
+          rungs.template interpolate<multiprecision<400>, 400>(functions);
+        return std::move(rungs.results);
+      }
+      // Fewer functions than lags after all: the others add nothing on these lags.
+      auto results = best_weights(basis.only(functions), targets, lags, options);
+      for (approximation& result : results) {
+        std::vector<double> weights(static_cast<std::size_t>(basis.size()), 0.0);
+        for (std::size_t k = 0; k < result.weights.size(); ++k)
+          weights[static_cast<std::size_t>(functions[k])] = result.weights[k];
+        result.weights = std::move(weights);
+      }
+      return results;
+    }
   }
-  if (options.interrupted && options.interrupted())
-    for (approximation& result : results) result.interrupted = true;
-  return results;
+  rungs.rule_out();
+  rungs.template climb<double, 16>();
+  rungs.template climb<long double, 19>();
+  rungs.template climb<multiprecision<50>, 50>();
+  rungs.template climb<multiprecision<100>, 100>();
+  rungs.template climb<multiprecision<200>, 200>();
+  rungs.template climb<multiprecision<400>, 400>();
+  if (rungs.interrupted())
+    for (approximation& result : rungs.results) result.interrupted = true;
+  return std::move(rungs.results);
 }
 
 /// The same for one target.

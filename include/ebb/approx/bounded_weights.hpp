@@ -224,7 +224,7 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
   const sampled_functions error = problem.residual(scale, noise);
   approximation found;
   found.weights_l1 = static_cast<double>(problem.weights_l1());
-  noise += interpolation_remainder(plan, target, options.kind, found.weights_l1);
+  noise += interpolation_bound(plan, target, options.kind, found.weights_l1).remainder;
   found.error_upper =
       static_cast<double>(scale) * error.maximum(0.02 * options.tolerance).second + noise;
   std::vector<Real> sums(n, Real(0));

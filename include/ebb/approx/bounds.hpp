@@ -87,8 +87,8 @@ inline double geometric_gap(double channels, double span) {
   return std::log(span) / (channels - 1);
 }
 
-/// Geometric spectra, error: scale exp(-rate N / log(steps)); steps is T, or for a position-adaptive
-/// taper the position t. Source: [PoST] Table 1.
+/// Geometric spectra, error: scale exp(-rate N / log(steps)); steps is T, or, for a
+/// position-adaptive taper, the position t. Source: [PoST] Table 1.
 /// @param channels  N >= 2    @param steps  > 1    @throws domain_error otherwise.
 inline double geometric_error(double channels, double steps, law_constants c = {}) {
   detail::require_channels(channels, "geometric_error");

@@ -51,11 +51,16 @@ double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
   return static_cast<double>(Real((abs(value) - Real(most_l1) * left) / norm));
 }
 
-/// Bound of |interpolant - function| in the intervals of the plan for f - sum c_k phi_k.
+/// Bounds of |f - sum c_k phi_k| in the ellipses of the plan's intervals, and of what its interpolants
+/// miss.
+struct ellipse_bound {
+  double size = 0, remainder = 0;
+};
+
 template <class Target>
-double interpolation_remainder(const sample_plan& plan, const Target& target, error_kind kind,
-                               double weights_l1) {
-  double worst = 0;
+ellipse_bound interpolation_bound(const sample_plan& plan, const Target& target, error_kind kind,
+                                  double weights_l1) {
+  ellipse_bound worst;
   for (const auto& piece : plan.pieces) {
     const lag_interval& i = piece.interval;
     const double rho = bernstein_ellipse(i.semi_minor_axis());
@@ -74,8 +79,9 @@ double interpolation_remainder(const sample_plan& plan, const Target& target, er
         log_scale = -target.log_inf(nearest, farthest);
     }
     const double size = std::exp(log_target) + weights_l1 * std::exp(log_scale);
-    worst =
-        std::max(worst, 4 * size * std::pow(rho, -static_cast<double>(piece.nodes)) / (rho - 1));
+    const double decay = std::pow(rho, -static_cast<double>(piece.nodes));
+    worst.size = std::max(worst.size, size);
+    worst.remainder = std::max(worst.remainder, 4 * size * decay / (rho - 1));
   }
   return worst;
 }
@@ -117,13 +123,14 @@ double most_weights(const sampled_basis<Real>& samples, double weights_l1, doubl
 struct certified_weights {
   approximation result;
   bool quiet = false;  ///< rounding and interpolation stay below a quarter of the tolerance
+  double digits_to_resolve = 0;  ///< decimal digits that samples of such weights and errors need
 
   bool meets(double tolerance) const {
     return result.error_upper - result.error_lower <= tolerance * result.error_upper;
   }
 };
 
-/// Check the weights of a problem; `row_at` gives [phi_0 .. phi_{N-1} f] at a location of its reference.
+/// Check the weights of a problem; `row_at` gives [phi_0 .. phi_{N-1} f] at a lag.
 template <bool ChebyshevSystem, real_scalar Real, class Target, class RowAt>
 certified_weights certify(const weights_problem<Real>& problem, const sampled_basis<Real>& samples,
                           const Target& target, RowAt&& row_at,
@@ -135,15 +142,19 @@ certified_weights certify(const weights_problem<Real>& problem, const sampled_ba
   const sampled_functions error = problem.residual(scale, noise);
   const double unit = static_cast<double>(scale);
   found.weights_l1 = static_cast<double>(problem.weights_l1());
-  noise += interpolation_remainder(samples.plan, target, options.kind, found.weights_l1);
+  const ellipse_bound outside =
+      interpolation_bound(samples.plan, target, options.kind, found.weights_l1);
+  noise += outside.remainder;
   found.error_upper = unit * error.maximum(0.02 * options.tolerance).second + noise;
+  checked.digits_to_resolve =
+      8 + std::log10(std::max(outside.size, 1 + found.weights_l1) / found.error_upper);
   checked.quiet = noise <= 0.25 * options.tolerance * found.error_upper;
   if constexpr (ChebyshevSystem)
     found.error_lower = std::max(0.0, unit * alternation_bound(error, samples.size) - noise);
   // Without that property, or where multipliers below the rounding of double hide the alternation:
   if (checked.quiet && !checked.meets(options.tolerance) && !problem.reference.empty()) {
     std::vector<std::vector<Real>> rows;
-    for (const location& where : problem.reference) rows.push_back(row_at(where));
+    for (const location& where : problem.reference) rows.push_back(row_at(where.lag));
     const double most_l1 = most_weights(samples, found.weights_l1, found.error_upper);
     found.error_lower = std::max(found.error_lower, dual_bound(rows, most_l1));
   }

@@ -23,7 +23,7 @@ namespace detail {
 /// double, and so are the signs that their errors should have; PoST on all lags up to t is the example.
 /// In the digits of the samples the signs are certain and the textbook method does.
 ///
-/// @param row_at  gives [phi_0 .. phi_{N-1} f] at a location
+/// @param row_at  gives [phi_0 .. phi_{N-1} f] at a lag
 /// Cost: O(N^3 + rows N) operations in Real for each round.
 template <real_scalar Real, class RowAt>
 void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolerance,
@@ -40,7 +40,7 @@ void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolera
     std::vector<Real> target, last(n + 1, Real(0));
     last[n] = Real(1);
     for (const location& where : reference) {
-      rows.push_back(row_at(where));
+      rows.push_back(row_at(where.lag));
       target.push_back(rows.back()[n]);
     }
     const auto bordered = [&](const std::vector<Real>& border) {
@@ -95,7 +95,7 @@ void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolera
       continue;
     }
     // The simplex rule: diag(s) [Phi s] transposed takes the multipliers to the entering row.
-    std::vector<Real> entering = row_at(worst);
+    std::vector<Real> entering = row_at(worst.lag);
     const Real side = Real(worst.value < 0 ? -1 : 1);
     for (std::size_t k = 0; k < n; ++k) entering[k] = Real(side * entering[k]);
     entering[n] = Real(solution[n] < Real(0) ? -1 : 1);

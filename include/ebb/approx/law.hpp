@@ -77,7 +77,7 @@ struct line_fit {
 /// intercept of its own: the slope that remains when the groups' levels do not matter.
 ///
 /// The half width is student_quantile(confidence, n - groups - 1) times the standard error, n the
-/// number of points. The intercept is the one of all points together (weighted mean of the groups').
+/// number of points. The intercept is that of all points together, the mean of the groups'.
 ///
 /// Shapes: x, y, group of one length n.
 /// @param confidence  in (0, 1)

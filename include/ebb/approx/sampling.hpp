@@ -163,6 +163,31 @@ struct sampled_basis {
     return smallest;
   }
 
+  /// Indices of functions, each independent of those before it: what is left of it exceeds `threshold`
+  /// of its norm. Twice orthogonalised, so that the threshold may be far below the unit roundoff's root.
+  std::vector<index_t> independent(const Real& threshold) const {
+    using ebb::detail::sqrt;
+    const std::size_t m = static_cast<std::size_t>(rows);
+    std::vector<index_t> kept;
+    std::vector<std::vector<Real>> directions;
+    for (index_t k = 0; k < size && kept.size() < m; ++k) {
+      const auto values = function(k);
+      std::vector<Real> rest(values.begin(), values.end());
+      const Real before = sqrt(dot(rest.data(), rest.data()));
+      for (int pass = 0; pass < 2; ++pass)
+        for (const auto& direction : directions) {
+          const Real part = dot(direction.data(), rest.data());
+          for (std::size_t i = 0; i < m; ++i) rest[i] -= Real(part * direction[i]);
+        }
+      const Real left = sqrt(dot(rest.data(), rest.data()));
+      if (!(left > Real(threshold * before))) continue;
+      for (Real& v : rest) v = Real(v / left);
+      directions.push_back(std::move(rest));
+      kept.push_back(k);
+    }
+    return kept;
+  }
+
   Real dot(const Real* x, const Real* y) const {
     Real sum(0);
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) sum += Real(x[i] * y[i]);
