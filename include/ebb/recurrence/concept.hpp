@@ -52,7 +52,7 @@ concept scan_scalar = requires {
 ///              which may be wider than T (double states for float data)
 ///   B::name, B::repeats (a determinism), and the bound below
 ///
-/// Contract, checked by tests/recurrence/contract_test.cpp for every model:
+/// Contract, checked by tests/support/scan_contract.hpp for every model:
 ///  * inclusive: step t of `out` is the state after step t, rounded to T;
 ///  * the caller (ebb::scan) has validated everything; nothing is validated again;
 ///  * `out` may be the same memory as `in`, but must not overlap it otherwise; a channel's initial
