@@ -152,6 +152,31 @@ TEST_CASE("as many weights as lags: no error") {
   }
 }
 
+TEST_CASE("more channels than an interval has room for") {
+  // On [1, 2.7] forty exponentials need fewer nodes than channels to be resolved, and many digits.
+  std::vector<double> rates;
+  for (int k = 0; k < 24; ++k) rates.push_back(0.1 * (k + 1));
+  const auto few = approx::best_weights(listed({0.1, 0.2, 0.3}), approx::power_law(0.5),
+                                        approx::lag_set::continuous(2.7));
+  const auto many =
+      approx::best_weights(listed(rates), approx::power_law(0.5), approx::lag_set::continuous(2.7));
+  CHECK(few.certified(5e-5));
+  CHECK(many.certified(5e-5));
+  CHECK(many.error_upper < 1e-10 * few.error_lower);
+}
+
+TEST_CASE("relative errors of channels that have long forgotten") {
+  // exp(-1000) against 1000^-1/2: no weight that lag 1 can bear lifts the end, so c = 0 and E = 1.
+  approx::approximation_options options;
+  options.kind = approx::error_kind::relative;
+  const auto found = approx::best_weights(listed({1, 2, 3}), approx::power_law(0.5),
+                                          approx::lag_set::continuous(1000), options);
+  CHECK(found.certified(5e-5));
+  CHECK(found.error_upper == 1);
+  CHECK(found.error_lower > 1 - 1e-9);
+  CHECK(found.weights == std::vector<double>(3, 0.0));
+}
+
 TEST_CASE("what cannot be certified says so") {
   const approx::power_law f(0.5);
   const auto lags = approx::lag_set::continuous(100);

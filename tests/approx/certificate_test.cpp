@@ -149,6 +149,22 @@ TEST_CASE("two lags decide, and the signs of all others drown in double") {
   CHECK(large.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
 }
 
+TEST_CASE("dependent functions: fewer lags than channels and still an error") {
+  // At position 2 with timescales [1, T] every channel decays by exp(-1) over the first step, so that on
+  // lags 1 and 2 all functions are multiples of (1, 1/e): levelling 1 and 2^-1/2 against it.
+  const double by_hand = (std::sqrt(0.5) - std::exp(-1)) / (1 + std::exp(-1));
+  const auto spectrum = ebb::geometric_spectrum::timescales(1, 20);
+  const auto found = approx::best_weights(approx::taper_basis(spectrum, 6, 20, 2),
+                                          approx::power_law(0.5), approx::lag_set::integer(2));
+  CHECK(found.certified(5e-5));
+  CHECK(found.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
+  CHECK(found.weights.size() == 6);
+  // A channel that never forgets breaks the tie.
+  const auto with_sum = approx::best_weights(approx::taper_basis(spectrum, 6, 20, 2, {0, true}),
+                                             approx::power_law(0.5), approx::lag_set::integer(2));
+  CHECK(with_sum.error_upper == 0);
+}
+
 TEST_CASE("tapered functions are the impulse responses of decay/post.hpp") {
   const auto spectrum = ebb::geometric_spectrum::extended(500, 1, 0.5);
   const approx::taper_basis basis(spectrum, 4, 500, 200, {30, true});

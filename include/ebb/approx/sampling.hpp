@@ -50,9 +50,8 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
   plan.kind = lags.kind();
   const auto nodes_of = [&](const lag_interval& i) {
     const double rho = bernstein_ellipse(i.semi_minor_axis());
-    return static_cast<index_t>(
-               std::ceil((digits + 1 - std::log10((rho - 1) / 4)) / std::log10(rho))) +
-           2;
+    const double nodes = (digits + 1 - std::log10((rho - 1) / 4)) / std::log10(rho) + 2;
+    return std::max(static_cast<index_t>(std::ceil(nodes)), 2 * basis.size() + 16);
   };
   const auto add_intervals = [&](double first, double last) {
     for (const lag_interval& i : basis.intervals(first, last))
