@@ -41,8 +41,8 @@ inline double least_channels(double steps) {
   return steps >= 1000 ? std::log(steps) : std::numeric_limits<double>::infinity();
 }
 
-/// What an exponential law has to show: errors fall at a rate c of 0.1 or more, they never stall (no
-/// local rate below c / 10), and the power q of x in -log E reaches 1, all with 95 % intervals.
+/// What an exponential law has to show: errors fall at a rate c of 0.1 or more, they never stall
+/// (no local rate below c / 10), and the power q of x in -log E reaches 1, all with 95 % intervals.
 /// The law is open while q is not known to +-0.5.
 enum class law_test { passes, refuted, open };
 law_test test_exponential(const std::optional<fall>& f);

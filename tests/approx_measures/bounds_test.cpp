@@ -20,18 +20,26 @@ TEST_CASE("each law has the exponent it is named for") {
   CHECK(slope([](double n) { return random_gap(n, 3); }, log_n, 8, 64) == doctest::Approx(-2));
   CHECK(slope([](double n) { return linear_error(n, 0.25, 3); }, log_n, 8, 64) ==
         doctest::Approx(-0.25));
-  CHECK(slope([](double n) { return random_error(n, {2, 0.7}); },
-              [](double n) { return n / std::log(n); }, 8, 64) == doctest::Approx(-0.7));
-  CHECK(slope([](double n) { return linear_error_long_context(n, 1e4, {2, 0.7}); },
-              [](double n) { return n / 100; }, 8, 64) == doctest::Approx(-0.7));
-  CHECK(slope([](double n) { return geometric_error(n, 1e4, {2, 0.7}); },
-              [](double n) { return n / std::log(1e4); }, 8, 64) == doctest::Approx(-0.7));
+  CHECK(slope(
+            [](double n) {
+              return random_error(n, {2, 0.7});
+            },
+            [](double n) { return n / std::log(n); }, 8, 64) == doctest::Approx(-0.7));
+  CHECK(slope(
+            [](double n) {
+              return linear_error_long_context(n, 1e4, {2, 0.7});
+            },
+            [](double n) { return n / 100; }, 8, 64) == doctest::Approx(-0.7));
+  CHECK(slope(
+            [](double n) {
+              return geometric_error(n, 1e4, {2, 0.7});
+            },
+            [](double n) { return n / std::log(1e4); }, 8, 64) == doctest::Approx(-0.7));
   CHECK(slope([](double n) { return bare_geometric_error(n, 1e4); },
-              [](double n) { return std::sqrt(n / std::log(1e4)); }, 8, 64) ==
-        doctest::Approx(-2 * std::sqrt(2.0)));
+              [](double n) { return std::sqrt(n / std::log(1e4)); }, 8,
+              64) == doctest::Approx(-2 * std::sqrt(2.0)));
   CHECK(slope([](double n) { return optimum_relative_error(n, 1e4, 0.5); },
-              [](double n) { return n / std::log(4e4); }, 8, 64) ==
-        doctest::Approx(-9.8696044));
+              [](double n) { return n / std::log(4e4); }, 8, 64) == doctest::Approx(-9.8696044));
 }
 
 TEST_CASE("worked values") {
@@ -50,7 +58,7 @@ TEST_CASE("the law of the optimum against published optima of 1/x") {
   // its prefactor lies in 2.8 .. 3.7.
   struct {
     double terms, range, error;
-  } const table[] = {{8, 100, 2.016e-6}, {16, 100, 5.298e-12}, {8, 1000, 2.321e-5},
+  } const table[] = {{8, 100, 2.016e-6},   {16, 100, 5.298e-12}, {8, 1000, 2.321e-5},
                      {16, 1000, 2.371e-9}, {24, 1e4, 3.103e-11}, {24, 1e5, 4.975e-10}};
   for (const auto& row : table) {
     INFO("terms = " << row.terms << ", range = " << row.range);

@@ -23,8 +23,8 @@ TEST_CASE("Student's quantiles") {
     }
   }
   SUBCASE("printed tables, 95 % two-sided") {
-    const std::pair<int, double> table[] = {{1, 12.7062047}, {2, 4.30265273},  {3, 3.18244631},
-                                            {4, 2.77644511}, {5, 2.57058184},  {10, 2.22813885},
+    const std::pair<int, double> table[] = {{1, 12.7062047},  {2, 4.30265273},  {3, 3.18244631},
+                                            {4, 2.77644511},  {5, 2.57058184},  {10, 2.22813885},
                                             {15, 2.13144955}, {30, 2.04227246}, {120, 1.97993041}};
     for (const auto& [freedom, expected] : table)
       CHECK(student_quantile(0.95, freedom) == doctest::Approx(expected).epsilon(1e-8));
@@ -62,8 +62,7 @@ TEST_CASE("fit_line") {
     CHECK(fit.slope == doctest::Approx(0.8).epsilon(1e-14));
     CHECK(fit.intercept == doctest::Approx(0.5).epsilon(1e-14));
     CHECK(fit.residual == doctest::Approx(std::sqrt(0.9)).epsilon(1e-14));
-    CHECK(fit.slope_half_width ==
-          doctest::Approx(4.30265273 * std::sqrt(0.9 / 5)).epsilon(1e-8));
+    CHECK(fit.slope_half_width == doctest::Approx(4.30265273 * std::sqrt(0.9 / 5)).epsilon(1e-8));
     CHECK(fit.intercept_half_width ==
           doctest::Approx(4.30265273 * std::sqrt(0.9 * (0.25 + 6.25 / 5))).epsilon(1e-8));
   }

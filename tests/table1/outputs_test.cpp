@@ -66,6 +66,10 @@ TEST_CASE("files are whole or not there") {
   table1::write_atomically(path, "one");
   table1::write_atomically(path, "two");
   CHECK(table1::read_file(path) == "two");
+  // The old file is replaced, not written into: a second name of it keeps the old content.
+  std::filesystem::create_hard_link(path, folder.path / "old.txt");
+  table1::write_atomically(path, "three");
+  CHECK(table1::read_file(folder.path / "old.txt") == "two");
   CHECK_FALSE(std::filesystem::exists(folder.path / "a.txt.tmp"));
   CHECK_THROWS_AS(table1::write_atomically(folder.path / "none" / "a.txt", "x"),
                   table1::file_error);
