@@ -45,14 +45,23 @@ class ladder {
 
   bool interrupted() const { return options_.interrupted && options_.interrupted(); }
 
-  /// One rung, at first with as many nodes as the rung before thought necessary.
+  /// One rung: nodes for as many digits as the rung before thought necessary, else for most of those
+  /// that the arithmetic has; then once more for what turned out to be needed.
   template <real_scalar Real, int Digits>
   void climb() {
     if (Digits > options_.most_digits || finished()) return;
-    const double estimate = std::exchange(digits_to_resolve_, HUGE_VAL);
     // Two digits more than the arithmetic: the interpolation error then hides in the rounding.
-    if (estimate < Digits) attempt<Real, Digits>(estimate);
-    if (!finished()) attempt<Real, Digits>(Digits + 2.0);
+    const double all = Digits + 2.0;
+    const double estimate = std::exchange(digits_to_resolve_, HUGE_VAL);
+    double digits = std::min(estimate, many_digits<Real> ? 0.7 * Digits : all);
+    for (int tries = 0; tries < 3; ++tries) {
+      digits_to_resolve_ = HUGE_VAL;
+      attempt<Real, Digits>(digits);
+      // No new estimate: the functions are dependent in this arithmetic, on any number of nodes.
+      if (digits_to_resolve_ == HUGE_VAL || digits == all || finished()) return;
+      const bool trust = tries == 0 && digits_to_resolve_ > digits;
+      digits = trust ? std::min(digits_to_resolve_ + 1, all) : all;
+    }
   }
 
   /// Relative error, and functions that have all but vanished at the last lag: E is next to 1, and no

@@ -145,9 +145,9 @@ certified_weights certify(const weights_problem<Real>& problem, const sampled_ba
   const ellipse_bound outside =
       interpolation_bound(samples.plan, target, options.kind, found.weights_l1);
   noise += outside.remainder;
-  found.error_upper = unit * error.maximum(0.02 * options.tolerance).second + noise;
-  checked.digits_to_resolve =
-      8 + std::log10(std::max(outside.size, 1 + found.weights_l1) / found.error_upper);
+  const double seen = unit * error.maximum(0.02 * options.tolerance).second;
+  found.error_upper = seen + noise;
+  checked.digits_to_resolve = 8 + std::log10(std::max(outside.size, 1 + found.weights_l1) / seen);
   checked.quiet = noise <= 0.25 * options.tolerance * found.error_upper;
   if constexpr (ChebyshevSystem)
     found.error_lower = std::max(0.0, unit * alternation_bound(error, samples.size) - noise);

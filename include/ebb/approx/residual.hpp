@@ -51,7 +51,7 @@ class sampled_functions {
   /// All functions at one location. Cost: O(nodes x functions) in an interval.
   Eigen::RowVectorXd row(const location& where) const {
     if (where.part < 0) return points_.row(where.row);
-    const Eigen::MatrixXd& c = coefficients_[static_cast<std::size_t>(where.part)];
+    const by_degree& c = coefficients_[static_cast<std::size_t>(where.part)];
     Eigen::RowVectorXd b1 = Eigen::RowVectorXd::Zero(c.cols()), b2 = b1, b;
     for (Eigen::Index m = c.rows() - 1; m >= 1; --m) {
       b = c.row(m) + 2 * where.x * b1 - b2;
@@ -104,10 +104,21 @@ class sampled_functions {
   }
 
  private:
+  // A row holds the same degree of all functions: that is how they are read.
+  using by_degree = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
   sampled_functions() = default;
 
   std::span<const double> series(std::size_t p) const {
     return {coefficients_[p].data(), static_cast<std::size_t>(coefficients_[p].rows())};
+  }
+
+  /// Values at theta = pi i / steps, i = 0 .. steps.
+  static std::vector<double> values_on_grid(std::span<const double> c, int steps) {
+    std::vector<double> x, values(static_cast<std::size_t>(steps) + 1);
+    for (int i = 0; i <= steps; ++i) x.push_back(-std::cos(std::numbers::pi * i / steps));
+    chebyshev_values(c, x, values);
+    return values;
   }
 
   /// The nearest whole lags around x, or x itself when every lag counts.
@@ -127,9 +138,11 @@ class sampled_functions {
     const auto value = [&](double theta) { return chebyshev_value(c, -std::cos(theta)); };
     const int steps = 6 * static_cast<int>(c.size());
     const double width = std::numbers::pi / steps;
-    double before = 0, here = value(0), after = 0;
-    for (int i = 0; i <= steps; ++i, before = here, here = after) {
-      after = i < steps ? value((i + 1) * width) : 0;
+    const std::vector<double> values = values_on_grid(c, steps);
+    for (int i = 0; i <= steps; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double here = values[at];
+      const double before = i > 0 ? values[at - 1] : 0, after = i < steps ? values[at + 1] : 0;
       const bool rises = i == 0 || std::abs(here) >= std::abs(before);
       const bool falls = i == steps || std::abs(here) >= std::abs(after);
       if (!rises || !falls) continue;
@@ -176,13 +189,15 @@ class sampled_functions {
     };
     std::vector<stretch> open;
     const int count = 4 * static_cast<int>(c.size());
-    double everywhere = 0, previous = 0;
+    double everywhere = 0;
+    const std::vector<double> values = values_on_grid(c, count);
     for (int i = 0; i <= count; ++i) {
-      const double theta = std::numbers::pi * i / count, here = value(theta);
+      const double here = std::abs(values[static_cast<std::size_t>(i)]);
       everywhere = std::max(everywhere, here);
       if (!whole) largest = std::max(largest, here);
-      if (i > 0) open.push_back({std::numbers::pi * (i - 1) / count, theta, previous, here});
-      previous = here;
+      if (i > 0)
+        open.push_back({std::numbers::pi * (i - 1) / count, std::numbers::pi * i / count,
+                        std::abs(values[static_cast<std::size_t>(i - 1)]), here});
     }
     // Between 4n values: max|p| <= largest value / (1 - (pi / 4)^2 / 8).
     everywhere /= 1 - std::numbers::pi * std::numbers::pi / 128;
@@ -216,7 +231,7 @@ class sampled_functions {
   sample_plan plan_;
   std::vector<double> point_lags_;
   Eigen::MatrixXd points_;
-  std::vector<Eigen::MatrixXd> coefficients_;
+  std::vector<by_degree> coefficients_;
 };
 
 }  // namespace approx
