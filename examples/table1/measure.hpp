@@ -21,9 +21,9 @@ struct basis_cell {
   double fast_end_extension = 0, slow_end_extension = 0;  ///< A and B
   int channels = 0;                                       ///< N
   double horizon = 0;                                     ///< T, steps
-  std::optional<double> position;       ///< t, steps: position-adaptive rows (post*, static_*) only
-  std::optional<double> lag_fraction;   ///< of t: likewise
-  bool integer_lags = false;            ///< always true for rows with a position
+  std::optional<double> position;      ///< t, steps: position-adaptive rows (post*, static_*) only
+  std::optional<double> lag_fraction;  ///< of t: likewise
+  bool integer_lags = false;           ///< always true for rows with a position
   bool relative_error = false;
   std::optional<double> weights_bound;  ///< C: ||c||_1 <= C
   std::optional<std::uint64_t> seed;    ///< random spectra only
@@ -36,7 +36,7 @@ struct outcome {
   double beta = 0, error_lower = 0, error_upper = 0, weights_l1 = 0;
   /// NaN where there are no two channels to compare.
   double min_gap_rate = 0, min_gap_log_rate = 0, max_gap_log_rate = 0;
-  int digits = 0;          ///< decimal digits of the arithmetic that was needed (16, 19, 50, ...)
+  int digits = 0;  ///< decimal digits of the arithmetic that was needed (16, 19, 50, ...)
   double seconds = 0;
   bool certified = false;  ///< lower and upper agree to 4 digits (1e-3 for integer lags)
 };

@@ -16,7 +16,7 @@ namespace {
 struct reference {
   std::string line;
   table1::basis_cell cell;
-  double beta, error, weights_l1;
+  double beta = 0, error = 0, weights_l1 = 0;
 };
 
 std::vector<reference> references() {
@@ -29,7 +29,11 @@ std::vector<reference> references() {
     std::istringstream stream(line);
     for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
     REQUIRE(fields.size() == 11);
-    reference r{line, {}, std::stod(fields[8]), std::stod(fields[9]), std::stod(fields[10])};
+    reference r;
+    r.line = line;
+    r.beta = std::stod(fields[8]);
+    r.error = std::stod(fields[9]);
+    r.weights_l1 = std::stod(fields[10]);
     r.cell.spectrum = fields[0];
     r.cell.fast_end_extension = std::stod(fields[1]);
     r.cell.slow_end_extension = std::stod(fields[2]);

@@ -18,7 +18,7 @@ namespace ebb::inline EBB_ABI {
 ///   s.fill(rates)    writes rates.size() values in 1/step, slowest first, finite and > 0
 ///   S::name          a short name for tables
 ///
-/// Contract, checked by tests/spectrum_contract_test.cpp for every model: ascending, finite,
+/// Contract, checked by tests/spectrum/contract_test.cpp for every model: ascending, finite,
 /// positive; the same object gives the same rates every time; an empty span is a no-op. A channel
 /// with rate r keeps a fraction exp(-r) of its state at each step and has the timescale 1/r steps.
 template <class S, class Real>
