@@ -187,7 +187,7 @@ class ladder {
     const bool relative = options_.kind == error_kind::relative;
     const sample_plan plan = plan_samples(basis_, lags_, digits_to_resolve);
     sampled_basis<Real> samples(basis_, plan, options_.interrupted);
-    if (samples.rows == 0 || (!relative && samples.factorise() == 0)) return;
+    if (samples.rows == 0 || (!relative && !samples.factorise(options_.interrupted))) return;
     double next = 0;
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       if (settled_[i]) continue;
@@ -198,7 +198,7 @@ class ladder {
         std::vector<Real> factors;
         for (const Real& lag : samples.lags) factors.push_back(Real(Real(1) / targets_[i](lag)));
         scaled->scale_rows(factors);
-        if (scaled->factorise() == 0) continue;
+        if (!scaled->factorise(options_.interrupted)) continue;
       }
       const sampled_basis<Real>& used = relative ? *scaled : samples;
       weights_problem<Real> problem(used, targets_[i], options_.kind);

@@ -136,14 +136,14 @@ struct sampled_basis {
   ///
   /// Loss of orthogonality is harmless here (Q only has to be well conditioned), but a column that
   /// drowns in rounding is not.
-  /// @return the smallest R_kk / |phi_k|, or 0 as soon as one is below `1e4 u`: more digits needed.
-  double factorise() {
+  /// @return false as soon as R_kk / |phi_k| is below 2e4 u: more digits are needed (or when interrupted).
+  bool factorise(const std::function<bool()>& interrupted) {
     using ebb::detail::sqrt;
     q = phi;
     const std::size_t n = static_cast<std::size_t>(size), m = static_cast<std::size_t>(rows);
     r.assign(n * n, Real(0));
-    double smallest = 1;
     for (std::size_t k = 0; k < n; ++k) {
+      if (interrupted && interrupted()) return false;
       Real* const column = q.data() + k * m;
       const Real before = sqrt(dot(column, column));
       for (std::size_t j = 0; j < k; ++j) {
@@ -153,13 +153,12 @@ struct sampled_basis {
         for (std::size_t i = 0; i < m; ++i) column[i] -= Real(part * earlier[i]);
       }
       const Real left = sqrt(dot(column, column));
-      if (!(left > Real(Real(2e4) * unit_roundoff<Real> * before))) return 0;
-      smallest = std::min(smallest, static_cast<double>(Real(left / before)));
+      if (!(left > Real(Real(2e4) * unit_roundoff<Real> * before))) return false;
       r[k * n + k] = left;
       const Real inverse = Real(Real(1) / left);
       for (std::size_t i = 0; i < m; ++i) column[i] *= inverse;
     }
-    return smallest;
+    return true;
   }
 
   /// Indices of functions, each independent of those before it: what is left of it exceeds `threshold`
