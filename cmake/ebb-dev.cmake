@@ -2,6 +2,10 @@
 # ebb_dev: the warnings, sanitizers and -march of our own tests and examples. Linked privately and never
 # exported: a consumer's flags are the consumer's business.
 find_package(Threads REQUIRED)
+
+# There are no modules here: newer CMake would scan every source for them.
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+
 add_library(ebb_dev INTERFACE)
 target_link_libraries(ebb_dev INTERFACE ebb::ebb Threads::Threads)
 target_compile_options(ebb_dev INTERFACE
