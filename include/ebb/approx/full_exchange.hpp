@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,12 @@ void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolera
   const std::size_t n = problem.weights.size();
   std::vector<location> reference = problem.reference;
   if (reference.size() != n + 1) return;
+  // Lags return from round to round, and a row costs as much as a round.
+  std::map<double, std::vector<Real>> known;
+  const auto row_of = [&](double lag) -> const std::vector<Real>& {
+    const auto at = known.find(lag);
+    return at != known.end() ? at->second : known.emplace(lag, row_at(lag)).first->second;
+  };
   double best = HUGE_VAL, level_before = 0;
   bool one_at_a_time = false;
   for (int round = 0; round < 200; ++round) {
@@ -40,7 +47,7 @@ void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolera
     std::vector<Real> target, last(n + 1, Real(0));
     last[n] = Real(1);
     for (const location& where : reference) {
-      rows.push_back(row_at(where.lag));
+      rows.push_back(row_of(where.lag));
       target.push_back(rows.back()[n]);
     }
     const auto bordered = [&](const std::vector<Real>& border) {
@@ -95,7 +102,7 @@ void full_exchange(weights_problem<Real>& problem, RowAt&& row_at, double tolera
       continue;
     }
     // The simplex rule: diag(s) [Phi s] transposed takes the multipliers to the entering row.
-    std::vector<Real> entering = row_at(worst.lag);
+    std::vector<Real> entering = row_of(worst.lag);
     const Real side = Real(worst.value < 0 ? -1 : 1);
     for (std::size_t k = 0; k < n; ++k) entering[k] = Real(side * entering[k]);
     entering[n] = Real(solution[n] < Real(0) ? -1 : 1);
