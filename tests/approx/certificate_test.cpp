@@ -149,6 +149,18 @@ TEST_CASE("two lags decide, and the signs of all others drown in double") {
   CHECK(large.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
 }
 
+TEST_CASE("two lags decide exactly, and many channels are left to serve the others") {
+  // Lags t - 1 and t see proportional functions. The exchange alone runs in circles.
+  const approx::power_law f(0.5);
+  const auto found = approx::best_weights(
+      approx::taper_basis(ebb::geometric_spectrum::timescales(1, 1e6), 40, 1e6, 400), f,
+      approx::lag_set::integer(400));
+  const double by_hand =
+      (std::pow(400, -0.5) - std::exp(-1) * std::pow(399, -0.5)) / (1 + std::exp(-1));
+  CHECK(found.certified(5e-5));
+  CHECK(found.error_upper == doctest::Approx(by_hand).epsilon(5e-5));
+}
+
 TEST_CASE("dependent functions: fewer lags than channels and still an error") {
   // At position 2 with timescales [1, T] every channel decays by exp(-1) over the first step, so that on
   // lags 1 and 2 all functions are multiples of (1, 1/e): levelling 1 and 2^-1/2 against it.

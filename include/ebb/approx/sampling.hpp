@@ -71,7 +71,7 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
     if (plan.rows() < last) return plan;
   }
   plan.pieces.clear();
-  plan.runs = {{1, last}};
+  plan.runs.assign(1, {1, last});
   return plan;
 }
 
