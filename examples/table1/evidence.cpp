@@ -51,10 +51,11 @@ std::optional<fall> fit_fall(const curves& all, const coordinate& x) {
   double least_local = std::numeric_limits<double>::infinity();
   for (const auto& [where, points] : all) {
     for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!std::isfinite(x(points[i].first, where.steps))) continue;  // N / log N at N = 1
       xs.push_back(x(points[i].first, where.steps));
       ys.push_back(points[i].second);
       groups.push_back(group);
-      if (i == 0) continue;
+      if (groups.size() < 2 || groups[groups.size() - 2] != group) continue;
       const double from = xs[xs.size() - 2], to = xs.back();
       const double local = (points[i - 1].second - points[i].second) / (to - from);
       least_local = std::min(least_local, local);

@@ -76,6 +76,8 @@ std::vector<basis_cell> grid(const options& o) {
     for (const auto& s : shapes_of(spectrum, o))
       for (const double horizon : o.horizons)
         for (const int channels : channels_of(spectrum, s, horizon, o)) {
+          if (channels == 1 && spectrum.starts_with("post_sum"))
+            continue;  // a sum and nothing else
           basis_cell cell;
           cell.spectrum = spectrum;
           cell.fast_end_extension = s.fast;

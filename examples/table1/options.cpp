@@ -29,8 +29,8 @@ constexpr number_list horizons_list{"--horizons", "numbers of steps from 2 to 1e
                                     [](double v) { return v >= 2 && v <= most_steps; }};
 constexpr number_list betas_list{"--betas", "numbers above 0 and at most 10",
                                  [](double v) { return v > 0 && v <= 10; }};
-constexpr number_list extension_list{"--extension", "numbers from 0 to 20",
-                                     [](double v) { return v >= 0 && v <= 20; }};
+constexpr number_list extension_list{"--extension", "numbers from 0 to 6",
+                                     [](double v) { return v >= 0 && v <= 6; }};
 constexpr number_list slow_list{"--slow-extension", "numbers from 0 to 20",
                                 [](double v) { return v >= 0 && v <= 20; }};
 constexpr number_list positions_list{
@@ -38,8 +38,8 @@ constexpr number_list positions_list{
     [](double v) { return is_whole(v) && v >= 2 && v <= most_steps; }};
 constexpr number_list fraction_list{"--lag-fraction", "numbers above 0 and at most 1",
                                     [](double v) { return v > 0 && v <= 1; }};
-constexpr number_list bound_list{"--weights-bound", "one finite number above 0",
-                                 [](double v) { return v > 0 && std::isfinite(v); }};
+constexpr number_list bound_list{"--weights-bound", "one number above 0 and below 1e12",
+                                 [](double v) { return v > 0 && v < 1e12; }};
 constexpr number_list seeds_list{"--seeds", "one whole number from 1 to 10000",
                                  [](double v) { return is_whole(v) && v >= 1 && v <= 10000; }};
 constexpr number_list threads_list{"--threads", "one whole number from 1 to 1024",
@@ -137,7 +137,7 @@ options parse_options(int argc, const char* const* argv) {
           "0.25,0.5,1)");
   auto* const extension_option =
       add("--extension", extension, "LIST",
-          "A, fast end at rate e^A per step, 0 to 20 (geometric, random_log_uniform, post*, "
+          "A, fast end at rate e^A per step, 0 to 6 (geometric, random_log_uniform, post*, "
           "static_*; default: 0 and 2)");
   auto* const slow_option =
       add("--slow-extension", slow, "LIST",
@@ -154,10 +154,10 @@ options parse_options(int argc, const char* const* argv) {
   auto* const seeds_option =
       add("--seeds", seeds, "COUNT",
           "random spectra: seeds 1 to COUNT (default 5; --full: 32, but 3 above N = 32)");
-  auto* const bound_option =
-      add("--weights-bound", bound, "C",
-          "only weights with sum of |c| at most C, no unit (default: free, and some rows of "
-          "linear_k_over_N with 100)");
+  auto* const bound_option = add("--weights-bound", bound, "C",
+                                 "only weights with sum of |c| at most C, below 1e12, no unit "
+                                 "(default: free, and some rows of "
+                                 "linear_k_over_N with 100)");
   app.add_flag("--relative", relative, "relative error (default: absolute)");
   app.add_flag("--integer-lags", integer_lags,
                "lags 1, 2, ... T (default: all real lags from 1 to T; post* and static_* always "

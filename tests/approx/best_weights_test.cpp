@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -36,6 +37,14 @@ struct combination {
   Real operator()(const Real& lag) const {
     using std::exp;
     return Real(Real(2) * exp(Real(-lag * Real(0.125))) - exp(Real(-lag)));
+  }
+};
+
+/// No number, whatever the lag.
+struct not_a_number {
+  template <ebb::real_scalar Real>
+  Real operator()(const Real&) const {
+    return Real(std::numeric_limits<double>::quiet_NaN());
   }
 };
 
@@ -230,6 +239,12 @@ TEST_CASE("domains") {
   CHECK_THROWS_AS(
       (void)approx::bounded_weights(geometric(4, 100), f, approx::lag_set::integer(9), 0),
       ebb::domain_error);
+  CHECK_THROWS_AS(
+      (void)approx::best_weights(geometric(4, 100), not_a_number(), approx::lag_set::integer(90)),
+      ebb::domain_error);
+  CHECK(
+      !approx::approximation{0, HUGE_VAL, {}, 0, 16, approx::evidence::proved, {}, false}.certified(
+          0.5));  // an infinite bound is none
 }
 
 TEST_CASE("bounded weights") {

@@ -48,7 +48,8 @@ struct [[nodiscard]] approximation {
 
   /// Whether both bounds hold everywhere and agree to the given relative width.
   bool certified(double relative_width) const {
-    return basis == evidence::proved && error_upper - error_lower <= relative_width * error_upper;
+    return basis == evidence::proved && std::isfinite(error_upper) &&
+           error_upper - error_lower <= relative_width * error_upper;
   }
 };
 

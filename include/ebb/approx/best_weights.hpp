@@ -241,6 +241,8 @@ void require_approximable(const Basis& basis, const lag_set& lags,
                               "need whole lags for functions of whole positions");
   ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
                               "need 1e-6 <= tolerance < 1", options.tolerance);
+  ebb::detail::require_domain(options.most_digits >= 16, where, "need most_digits >= 16",
+                              options.most_digits);
 }
 
 }  // namespace detail

@@ -25,8 +25,15 @@ class weights_problem {
   template <class Target>
   weights_problem(const sampled_basis<Real>& samples, const Target& target, error_kind kind)
       : samples_(samples), values_(static_cast<std::size_t>(samples.rows)) {
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      values_[i] = kind == error_kind::relative ? Real(1) : Real(target(samples.lags[i]));
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = Real(target(samples.lags[i]));
+      ebb::detail::require_domain(
+          Real(values_[i] - values_[i]) == Real(0) &&
+              (kind == error_kind::absolute || values_[i] != Real(0)),
+          "best_weights", "need a target that is finite, and not 0 for relative errors, at lag",
+          static_cast<double>(samples.lags[i]));
+      if (kind == error_kind::relative) values_[i] = Real(1);
+    }
   }
 
   /// Best weights by exchange in double, in the orthonormal columns.
