@@ -164,7 +164,7 @@ options parse_options(int argc, const char* const* argv) {
                "have whole lags)");
   add("--threads", threads, "COUNT", "worker threads, 1 to 1024 (default: what the machine has)");
   add("--out", out, "DIR", "where to write; made if missing (default results)");
-  app.add_flag("--full", full, "the large grid, under an hour on two cores; resumable");
+  app.add_flag("--full", full, "the large grid, meant for an hour on two cores; resumable");
   app.add_flag("--no-plots", no_plots, "write no pictures");
   app.footer(
       "Giving one of --extension, --slow-extension, --lag-fraction, --weights-bound replaces the "
