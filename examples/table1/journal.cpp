@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table1/journal.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <system_error>
 
 #include "table1/files.hpp"
@@ -31,27 +36,60 @@ std::optional<row> row_of(std::string_view line) {
   return r;
 }
 
+// A foreign file may hold anything; a message is one line of text.
+std::string printable(std::string line) {
+  if (line.size() > 300) line = line.substr(0, 300) + "...";
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
+  return line;
+}
+
 }  // namespace
 
 journal::journal(const std::filesystem::path& path, const std::string& options) : path_(path) {
   const std::string header = title + options;
-  std::error_code problem;
-  if (std::filesystem::exists(path_, problem)) load(read_file(path_), header);
-  if (sound_bytes_ == 0) {
-    write_atomically(path_, header + '\n');
-  } else if (sound_bytes_ < std::filesystem::file_size(path_)) {
-    std::filesystem::resize_file(path_, sound_bytes_, problem);
-    if (problem) throw file_error("cannot write " + path_.string() + ": " + problem.message());
+  lock();
+  try {
+    load(read_file(path_), header);
+    if (ftruncate(lock_, static_cast<off_t>(sound_bytes_)) != 0)
+      throw file_error("cannot write " + path_.string() + ": " +
+                       std::generic_category().message(errno));
+    file_.open(path_, std::ios::binary | std::ios::app);
+    if (sound_bytes_ == 0) file_ << header << '\n' << std::flush;
+    if (!file_) throw file_error("cannot write " + path_.string());
+  } catch (...) {
+    close(lock_);
+    throw;
   }
-  file_.open(path_, std::ios::binary | std::ios::app);
-  if (!file_) throw file_error("cannot write " + path_.string());
+}
+
+journal::~journal() { close(lock_); }
+
+void journal::lock() {
+  const auto failed = [this](int problem) {
+    return file_error("cannot write " + path_.string() + ": " +
+                      std::generic_category().message(problem));
+  };
+  lock_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) throw failed(errno);
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+  const int problem = errno;
+  close(lock_);
+  if (problem == EWOULDBLOCK)
+    throw journal_mismatch(path_.string() +
+                           " is in use by another run; wait for it or give another --out");
+  // A file system without locks: two runs at once are then the user's care.
+  if (problem != ENOLCK && problem != EOPNOTSUPP && problem != ENOSYS) throw failed(problem);
+  lock_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (lock_ < 0) throw failed(errno);
 }
 
 void journal::load(const std::string& content, const std::string& header) {
   std::size_t number = 0;
   for (std::size_t begin = 0;;) {
     const auto end = content.find('\n', begin);
-    if (end == std::string::npos && (number > 0 || content.empty())) return;  // nothing, or torn
+    // Nothing, or torn: after the header, or the header itself.
+    if (end == std::string::npos && (number > 0 || header.starts_with(content))) return;
     const std::string line = content.substr(begin, end - begin);
     ++number;
     if (number == 1) {
@@ -59,7 +97,7 @@ void journal::load(const std::string& content, const std::string& header) {
         throw journal_mismatch(path_.string() +
                                " belongs to a run with other options; give another --out, repeat "
                                "the old options, or delete it. It has: " +
-                               line);
+                               printable(line));
     } else if (const auto r = row_of(line)) {
       rows_[key(r->cell, r->result.beta)] = r->result;
     } else if (content.find('\n', end + 1) != std::string::npos) {

@@ -15,7 +15,7 @@
 
 namespace table1 {
 
-/// The journal belongs to a run with other options, or is not one of ours.
+/// The journal belongs to a run with other options, is in use, or is not one of ours.
 class journal_mismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,14 +23,19 @@ class journal_mismatch : public std::runtime_error {
 
 /// An append-only text file: a header with the options, then the outcomes of one cell per write.
 ///
-/// A line that an interruption tore apart is dropped and measured again. Not thread-safe.
+/// A line that an interruption tore apart is dropped and measured again. The file is locked while
+/// the object lives (advisory, as flock). Not thread-safe.
 class journal {
  public:
   /// Opens the journal at `path`, or starts one.
   /// @param options  text that is equal for runs that may share rows
-  /// @throws journal_mismatch when the file has another header or a damaged line before its last;
-  ///         file_error when it cannot be read or written.
+  /// @throws journal_mismatch when the file has another header, a damaged line before its last, or
+  ///   is
+  ///         open in another journal; file_error when it cannot be read or written.
   journal(const std::filesystem::path& path, const std::string& options);
+  journal(const journal&) = delete;
+  journal& operator=(const journal&) = delete;
+  ~journal();
 
   /// The outcomes of a cell, one for each beta in the order given, or none if one is missing.
   std::vector<outcome> find(const basis_cell& cell, std::span<const double> betas) const;
@@ -42,9 +47,11 @@ class journal {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void lock();
   void load(const std::string& content, const std::string& header);
 
   std::filesystem::path path_;
+  int lock_ = -1;                        // file descriptor
   std::map<std::string, outcome> rows_;  // by cell and beta
   std::size_t sound_bytes_ = 0;          // length of the file without a torn last line
   std::ofstream file_;

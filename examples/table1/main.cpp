@@ -51,8 +51,9 @@ int run(const table1::options& o) {
   const auto left = table1::missing(cells, o.betas, finished);
   double cost = 0;
   for (const auto& cell : left) cost += table1::expected_cost(cell);
-  std::cerr << "table1: " << left.size() << " measurements for " << cells.size() * o.betas.size()
-            << " rows";
+  std::cerr << "table1: " << left.size()
+            << " measurements (each serves all betas, and rows that share it) "
+            << "for " << cells.size() * o.betas.size() << " rows";
   if (finished.rows() > 0) std::cerr << ", " << finished.rows() << " rows taken from the journal";
   std::cerr << std::endl;
 

@@ -164,15 +164,16 @@ options parse_options(int argc, const char* const* argv) {
                "have whole lags)");
   add("--threads", threads, "COUNT", "worker threads, 1 to 1024 (default: what the machine has)");
   add("--out", out, "DIR", "where to write; made if missing (default results)");
-  app.add_flag("--full", full, "the large grid, meant for an hour on two cores; resumable");
+  app.add_flag("--full", full, "the large grid, 9396 rows, minutes on two cores; resumable");
   app.add_flag("--no-plots", no_plots, "write no pictures");
   app.footer(
       "Giving one of --extension, --slow-extension, --lag-fraction, --weights-bound replaces the "
       "special rows above by all combinations of what was given and 0, 0, 0.5, free.\n"
       "DIR/journal.txt holds the finished rows: after an interruption the same command continues "
       "there.\n"
-      "Exit status: 0 done, 1 failed, 2 bad options or a journal of other options, 130 "
-      "interrupted.");
+      "Exit status: 0 done, 1 failed, 2 bad options or a journal of other options or in use, 130 "
+      "or "
+      "143 interrupted (by SIGINT or SIGTERM).");
 
   try {
     app.parse(argc, argv);

@@ -116,6 +116,8 @@ std::optional<row> parse_row(std::string_view line) {
   r.result.max_gap_log_rate = measured();
   r.result.digits = static_cast<int>(number());
   r.result.seconds = number();
+  // Not lower <= upper refuses NaN as well.
+  good = good && r.result.error_lower >= 0 && r.result.error_lower <= r.result.error_upper;
   if (!good) return std::nullopt;
   return r;
 }

@@ -32,7 +32,8 @@ std::string significant(double value, int digits);
 /// @param digits  significant digits of what was measured (the keys are always exact)
 std::string csv_line(const row& r, int digits = 10);
 
-/// Reads back what csv_line wrote; nothing when the text is not a whole row.
+/// Reads back what csv_line wrote; nothing when the text is not a whole row, or its bounds are not
+/// 0 <= lower <= upper.
 /// `certified` is not a column and stays false.
 std::optional<row> parse_row(std::string_view line);
 

@@ -48,7 +48,8 @@ struct not_a_number {
   }
 };
 
-/// max |f - sum c_k exp(-r_k tau)| on a fine grid, in long double: an independent look at the result.
+/// max |f - sum c_k exp(-r_k tau)| on a fine grid, in long double: an independent look at the
+/// result.
 long double seen_error(const std::vector<double>& rates, const std::vector<double>& weights,
                        const approx::power_law& f, double last, bool whole, bool relative) {
   long double worst = 0;
@@ -68,8 +69,8 @@ long double seen_error(const std::vector<double>& rates, const std::vector<doubl
 }  // namespace
 
 TEST_CASE("one channel: the levelled error by hand") {
-  // f = 1/tau on [1, T], phi = exp(-r tau), r = 1/T: the error c phi - f rises, then falls; at the best c
-  // it levels -e(1) with the interior maximum, found here by bisection on c.
+  // f = 1/tau on [1, T], phi = exp(-r tau), r = 1/T: the error c phi - f rises, then falls; at the
+  // best c it levels -e(1) with the interior maximum, found here by bisection on c.
   const double horizon = 50, rate = 1 / horizon;
   const auto ends = [&](double c) {
     double largest = 0;

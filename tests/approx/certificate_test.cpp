@@ -12,6 +12,22 @@
 namespace approx = ebb::approx;
 using ebb::index_t;
 
+TEST_CASE("bounds that cross by rounding meet, bounds that contradict each other certify nothing") {
+  approx::approximation found;
+  found.error_upper = 0.5, found.basis = approx::evidence::proved;
+  found.raise_lower(0.5 * (1 + 1e-13));
+  CHECK(found.error_lower == 0.5);
+  CHECK(found.certified(1e-6));
+  found.error_lower = 0;
+  found.raise_lower(0.51);
+  CHECK(found.error_lower == 0);
+  CHECK_FALSE(found.certified(1e-6));
+  found.raise_lower(-1);
+  CHECK(found.error_lower == 0);
+  found.raise_lower(0.4), found.raise_lower(0.3);
+  CHECK(found.error_lower == 0.4);
+}
+
 TEST_CASE("alternation: the smallest of N + 1 alternating errors counts") {
   // (1 + 0.3 x) T_6 on one interval: seven alternating extrema of growing size.
   const index_t n = 20;
@@ -51,8 +67,8 @@ TEST_CASE("duality by hand") {
 
 namespace {
 
-/// Interpolates f - sum c_k phi_k on the basis' own intervals with few nodes; the largest difference from
-/// the function itself on a fine grid, and the bound of it.
+/// Interpolates f - sum c_k phi_k on the basis' own intervals with few nodes; the largest
+/// difference from the function itself on a fine grid, and the bound of it.
 template <class Basis>
 std::pair<double, double> interpolation_error(const Basis& basis, double first, double last,
                                               index_t nodes, const std::vector<double>& weights,
@@ -126,8 +142,8 @@ TEST_CASE("elimination solves, both ways up") {
 }
 
 TEST_CASE("two lags decide, and the signs of all others drown in double") {
-  // PoST on all lags up to t = 100: near t every channel is 0, so that the error is f(99) and f(100)
-  // against one function, whatever N: the same E for 24 and 28 channels.
+  // PoST on all lags up to t = 100: near t every channel is 0, so that the error is f(99) and
+  // f(100) against one function, whatever N: the same E for 24 and 28 channels.
   const approx::power_law f(0.5);
   const auto lags = approx::lag_set::integer(100);
   const auto error = [&](index_t channels) {
@@ -162,8 +178,9 @@ TEST_CASE("two lags decide exactly, and many channels are left to serve the othe
 }
 
 TEST_CASE("dependent functions: fewer lags than channels and still an error") {
-  // At position 2 with timescales [1, T] every channel decays by exp(-1) over the first step, so that on
-  // lags 1 and 2 all functions are multiples of (1, 1/e): levelling 1 and 2^-1/2 against it.
+  // At position 2 with timescales [1, T] every channel decays by exp(-1) over the first step, so
+  // that on lags 1 and 2 all functions are multiples of (1, 1/e): levelling 1 and 2^-1/2 against
+  // it.
   const double by_hand = (std::sqrt(0.5) - std::exp(-1)) / (1 + std::exp(-1));
   const auto spectrum = ebb::geometric_spectrum::timescales(1, 20);
   const auto found = approx::best_weights(approx::taper_basis(spectrum, 6, 20, 2),

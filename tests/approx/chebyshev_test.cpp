@@ -79,8 +79,8 @@ TEST_CASE("the maximum of an interpolant is bracketed") {
 }
 
 TEST_CASE("the bound holds before the search has found the maximum") {
-  // Nearly all degrees that n nodes carry, extrema between the first samples, and a slack so wide that
-  // the search stops at once: only Bernstein's inequality keeps the bound above the truth.
+  // Nearly all degrees that n nodes carry, extrema between the first samples, and a slack so wide
+  // that the search stops at once: only Bernstein's inequality keeps the bound above the truth.
   const index_t n = 33;
   int above_samples = 0;
   for (int shift = 1; shift <= 40; ++shift) {
@@ -173,8 +173,8 @@ TEST_CASE("exchange: the best polynomial for x^n is n degrees of Chebyshev") {
 }
 
 TEST_CASE("exchange raises the level one lag at a time where signs do not alternate") {
-  // {x, x^2} is no Chebyshev system on [-1, 1] (all vanish at 0). For 1 the error at 0 is 1 whatever
-  // the coefficients, and 0 reaches it: E = 1.
+  // {x, x^2} is no Chebyshev system on [-1, 1] (all vanish at 0). For 1 the error at 0 is 1
+  // whatever the coefficients, and 0 reaches it: E = 1.
   const index_t n = 16;
   Eigen::MatrixXd values(n, 3);
   for (index_t i = 0; i < n; ++i) {

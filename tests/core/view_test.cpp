@@ -146,6 +146,17 @@ void check_against_enumeration(std::uint64_t seed) {
   CHECK(apart > 300);
 }
 
+static_assert(ebb::outlives_call<strided_view<float>>);
+static_assert(ebb::outlives_call<ebb::array<float>&>);
+static_assert(!ebb::outlives_call<ebb::array<float>>);
+
+TEST_CASE("a product of extents that overflows is refused") {
+  float x = 0;
+  const index_t big = index_t{1} << 32;
+  CHECK_THROWS_AS(strided_view<float>(&x, big, big), ebb::shape_error);
+  CHECK(strided_view<float>(&x, extents{1, big, big}, {0, 0}).steps() == big);
+}
+
 TEST_CASE("overlap agrees with enumeration") {
   check_against_enumeration<time_major, time_major>(1);
   check_against_enumeration<time_major, channel_major>(2);

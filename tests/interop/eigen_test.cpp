@@ -26,6 +26,12 @@ static_assert(ebb::view_of<Eigen::Map<const by_rows>, const double>);
 static_assert(std::same_as<ebb::view_axis<by_rows>, ebb::time_major>);
 static_assert(std::same_as<ebb::view_axis<by_columns>, ebb::channel_major>);
 
+// A map or block as a temporary still points to the caller's data; a matrix would be gone.
+static_assert(ebb::outlives_call<Eigen::Map<by_rows>>);
+static_assert(ebb::outlives_call<Eigen::Block<by_columns>>);
+static_assert(ebb::outlives_call<by_rows&>);
+static_assert(!ebb::outlives_call<by_rows>);
+
 TEST_CASE("a view is the matrix itself") {
   by_rows m = by_rows::Zero(4, 3);
   const auto view = ebb::as_view(m);

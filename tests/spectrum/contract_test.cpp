@@ -216,6 +216,17 @@ TEST_CASE("parameters outside their domain are refused with a sentence") {
   });
 }
 
+TEST_CASE("listed rates that float cannot hold are refused before anything is written") {
+  for (const double bad : {1e-60, 1e60}) {
+    std::vector<float> rates{-1, -1};
+    refuses<ebb::domain_error>("listed_spectrum::fill: need rates that the type can hold", [&] {
+      ebb::listed_spectrum::rates({0.5, bad}).fill(std::span<float>(rates));
+    });
+    CHECK(rates == std::vector<float>{-1, -1});
+    CHECK(ebb::rates_of<double>(ebb::listed_spectrum::rates({0.5, bad}), 2).size() == 2);
+  }
+}
+
 TEST_CASE("listed: rates, half-lives and poles say the same thing") {
   const auto by_rate = ebb::rates_of<double>(ebb::listed_spectrum::rates({2, 0.5, 1}), 3);
   CHECK(by_rate == std::vector<double>{0.5, 1, 2});

@@ -113,6 +113,46 @@ TEST_CASE("refused: other options, another file, damage inside") {
   CHECK_NOTHROW(journal(path, "--options"));
 }
 
+TEST_CASE("refused: a journal in use, a directory, bounds that cannot be") {
+  const scratch folder("journal_in_use");
+  const auto path = folder.path / "journal.txt";
+  {
+    journal j(path, "--options");
+    j.add(cell_of(8), std::vector{outcome_of(0.5)});
+    CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("is in use"),
+                         table1::journal_mismatch);
+  }
+  CHECK(journal(path, "--options").rows() == 1);
+  CHECK_THROWS_AS(journal(folder.path, "--options"), table1::file_error);
+
+  const std::string sound = table1::read_file(path);
+  const std::string lower = "0.33333333333333331", upper = "0.33333333333333337";
+  REQUIRE(sound.find(lower + ',' + upper) != std::string::npos);
+  for (const std::string& pair :
+       {upper + ',' + lower, "nan," + upper, lower + ",", "-1," + upper}) {
+    std::string damaged = sound;
+    damaged.replace(sound.find(lower), lower.size() + 1 + upper.size(), pair);
+    table1::write_atomically(path, damaged + sound.substr(sound.find("geometric")));
+    CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("damaged at line 2"),
+                         table1::journal_mismatch);
+  }
+}
+
+TEST_CASE("a torn header is written again, a foreign file is shown as plain text") {
+  const scratch folder("journal_header");
+  const auto path = folder.path / "journal.txt";
+  { journal j(path, "--options"); }
+  const std::string header = table1::read_file(path);
+  for (std::size_t length = 0; length < header.size(); ++length) {
+    table1::write_atomically(path, header.substr(0, length));
+    CHECK_NOTHROW(journal(path, "--options"));
+    CHECK(table1::read_file(path) == header);
+  }
+  table1::write_atomically(path, "a \x01 line\r\n");
+  CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("It has: a ? line?"),
+                       table1::journal_mismatch);
+}
+
 TEST_CASE("cells with the same functions are measured once") {
   const scratch folder("journal_shared");
   const auto o = made_up::options({"--spectra", "post,static_t,static_T", "--channels", "8",

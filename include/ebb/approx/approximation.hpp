@@ -32,10 +32,10 @@ struct approximation_options {
 
 /// A best approximation with two-sided bounds of its error.
 ///
-///   error_lower <= min over c of max over lags |f - sum_k c_k phi_k| <= error_upper
+///   0 <= error_lower <= min over c of max over lags |f - sum_k c_k phi_k| <= error_upper
 ///
-/// The weights reach error_upper when they are summed with `digits` decimal digits; in double they do
-/// so only while weights_l1 * 1e-16 is well below it.
+/// The weights reach error_upper when they are summed with `digits` decimal digits; in double they
+/// do so only while weights_l1 * 1e-16 is well below it.
 struct [[nodiscard]] approximation {
   double error_lower = 0;
   double error_upper = HUGE_VAL;
@@ -45,6 +45,14 @@ struct [[nodiscard]] approximation {
   evidence basis = evidence::none;
   std::vector<double> reference;  ///< lags at which the error is levelled, ascending
   bool interrupted = false;       ///< ended early: nothing else in here counts
+
+  /// Takes a lower bound if it is the better one. Each bound is rounded about 1e-12 relatively, so
+  /// that they may cross by that much where they meet; farther apart they contradict each other,
+  /// and the one that is new counts for nothing.
+  void raise_lower(double bound) {
+    if (bound > error_upper) bound = bound <= error_upper * (1 + 1e-10) ? error_upper : 0;
+    if (bound > error_lower) error_lower = bound;
+  }
 
   /// Whether both bounds hold everywhere and agree to the given relative width.
   bool certified(double relative_width) const {

@@ -22,11 +22,12 @@ namespace approx {
 /// Basis functions phi_0 .. phi_{N-1} of the lag, in any precision.
 ///
 ///   basis.size()                      N
-///   basis.bind<Real>()                values in precision Real: b.fill(lag, row), b.fill_run(first, rows)
-///   basis.intervals(first, last)      intervals that cover [first, last], each with its strip
-///   basis.last_lag()                  the largest lag at which the functions are defined
-///   B::chebyshev_system               whether every nontrivial combination has at most N - 1 zeros
-///   B::continuous_lags                whether lags between whole steps have a meaning
+///   basis.bind<Real>()            values in precision Real: b.fill(lag, row),
+///                                 b.fill_run(first, rows)
+///   basis.intervals(first, last)  intervals that cover [first, last], each with its strip
+///   basis.last_lag()              the largest lag at which the functions are defined
+///   B::chebyshev_system           whether every nontrivial combination has at most N - 1 zeros
+///   B::continuous_lags            whether lags between whole steps have a meaning
 template <class B>
 concept basis_functions = requires(const B& basis, double lag) {
   { basis.size() } -> std::convertible_to<index_t>;

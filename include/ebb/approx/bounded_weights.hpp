@@ -19,8 +19,9 @@ namespace detail {
 ///   min E   over p, q, r >= 0, E   with  sum_k (p_k + q_k) + r = C  and, for lags i and signs s_i,
 ///           z_i = E - s_i (f_i - sum_k (p_k - q_k) phi_ik) >= 0,
 ///
-/// c = p - q. Lags enter one at a time as they are found violated, and leave when they no longer bind, so
-/// that the dictionary keeps at most N + 2 rows: basic variable = value + sum_j slope_j (nonbasic j).
+/// c = p - q. Lags enter one at a time as they are found violated, and leave when they no longer
+/// bind, so that the dictionary keeps at most N + 2 rows: basic variable = value + sum_j slope_j
+/// (nonbasic j).
 template <real_scalar Real>
 class bounded_simplex {
  public:
@@ -119,8 +120,8 @@ class bounded_simplex {
     return Real(0);
   }
 
-  /// Exchange the basic variable of `leaving` (value < 0) with the nonbasic one that keeps the slopes
-  /// of E nonnegative.
+  /// Exchange the basic variable of `leaving` (value < 0) with the nonbasic one that keeps the
+  /// slopes of E nonnegative.
   bool pivot(const row& leaving, variable becomes) {
     std::size_t column = nonbasic_.size();
     Real smallest(0);
@@ -236,8 +237,7 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
   });
   for (const Real& sum : sums) largest = std::max(largest, Real(abs(sum)));
   if (norm > Real(0))
-    found.error_lower =
-        std::max(0.0, static_cast<double>(Real((value - Real(l1_bound) * largest) / norm)) - noise);
+    found.raise_lower(static_cast<double>(Real((value - Real(l1_bound) * largest) / norm)) - noise);
   for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
   found.digits = Digits;
   found.basis =
@@ -250,11 +250,13 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
 
 /// The best weights with |c|_1 <= C, with two-sided bounds of their error.
 ///
-///   E_C = min over |c|_1 <= C of max over tau in `lags` of |f(tau) - sum_k c_k phi_k(tau)|  (or / |f|)
+///   E_C = min over |c|_1 <= C of max over tau in `lags` of |f(tau) - sum_k c_k phi_k(tau)|
+///
+/// or the same over |f|.
 ///
 /// A linear program whose lags are found as they are needed. The lower bound is
-/// (mu . f - C max_k |mu . phi_k|) / |mu|_1 for the multipliers mu of its last dictionary, the upper one is
-/// checked as in best_weights.
+/// (mu . f - C max_k |mu . phi_k|) / |mu|_1 for the multipliers mu of its last dictionary, the
+/// upper one is checked as in best_weights.
 ///
 /// @param l1_bound  C, 0 < C < 1e12, dimensionless
 /// @throws domain_error outside this domain and those of best_weights.

@@ -25,7 +25,8 @@ namespace detail {
 ///   max |f - Phi c| >= |lambda . f| / |lambda|_1   for every lambda with lambda^T Phi = 0.
 ///
 /// Shapes: rows (N + 1 x N + 1), row i = [phi(x_i) f(x_i)]. What rounding leaves of lambda^T Phi is
-/// charged with `most_l1`, a bound of |c|_1 for the best c.
+/// charged with `most_l1`, a bound of |c|_1 for the best c; so is the rounding of Phi and of the
+/// sums.
 template <real_scalar Real>
 double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
   using ebb::detail::abs;
@@ -44,15 +45,20 @@ double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
     value += Real(lambda[i] * rows[i][n]);
   }
   for (std::size_t k = 0; k < n; ++k) {
-    Real sum(0);
-    for (std::size_t i = 0; i <= n; ++i) sum += Real(lambda[i] * rows[i][k]);
-    if (abs(sum) > left) left = abs(sum);
+    Real sum(0), size(0);
+    for (std::size_t i = 0; i <= n; ++i) {
+      const Real product = Real(lambda[i] * rows[i][k]);
+      sum += product, size += abs(product);
+    }
+    const Real most =
+        Real(abs(sum) + Real(static_cast<double>(n + 64)) * unit_roundoff<Real> * size);
+    if (most > left) left = most;
   }
   return static_cast<double>(Real((abs(value) - Real(most_l1) * left) / norm));
 }
 
-/// Bounds of |f - sum c_k phi_k| in the ellipses of the plan's intervals, and of what its interpolants
-/// miss.
+/// Bounds of |f - sum c_k phi_k| in the ellipses of the plan's intervals, and of what its
+/// interpolants miss.
 struct ellipse_bound {
   double size = 0, remainder = 0;
 };
@@ -86,8 +92,8 @@ ellipse_bound interpolation_bound(const sample_plan& plan, const Target& target,
   return worst;
 }
 
-/// The largest of min |e| over N + 1 alternating places of the error: a lower bound of the best error
-/// in a Chebyshev system (de la Vallee Poussin).
+/// The largest of min |e| over N + 1 alternating places of the error: a lower bound of the best
+/// error in a Chebyshev system (de la Vallee Poussin).
 inline double alternation_bound(const sampled_functions& error, index_t channels) {
   std::vector<location> extrema = error.alternating_extrema();
   const auto wanted = static_cast<std::size_t>(channels + 1);
@@ -98,8 +104,9 @@ inline double alternation_bound(const sampled_functions& error, index_t channels
   return smallest;
 }
 
-/// A bound of |c*|_1 for the best weights c*, from ours, c: the two errors differ by Phi (c* - c), at
-/// most 2 E on the lags of the set and not more than twice that on the nodes between them, so that
+/// A bound of |c*|_1 for the best weights c*, from ours, c: the two errors differ by Phi (c* - c),
+/// at most 2 E on the lags of the set and not more than twice that on the nodes between them, so
+/// that
 /// |c* - c|_1 <= sqrt(N) |R^-1|_F sqrt(rows) 4 E.
 template <real_scalar Real>
 double most_weights(const sampled_basis<Real>& samples, double weights_l1, double error) {
@@ -150,13 +157,13 @@ certified_weights certify(const weights_problem<Real>& problem, const sampled_ba
   checked.digits_to_resolve = 8 + std::log10(std::max(outside.size, 1 + found.weights_l1) / seen);
   checked.quiet = noise <= 0.25 * options.tolerance * found.error_upper;
   if constexpr (ChebyshevSystem)
-    found.error_lower = std::max(0.0, unit * alternation_bound(error, samples.size) - noise);
+    found.raise_lower(unit * alternation_bound(error, samples.size) - noise);
   // Without that property, or where multipliers below the rounding of double hide the alternation:
   if (checked.quiet && !checked.meets(options.tolerance) && !problem.reference.empty()) {
     std::vector<std::vector<Real>> rows;
     for (const location& where : problem.reference) rows.push_back(row_at(where.lag));
     const double most_l1 = most_weights(samples, found.weights_l1, found.error_upper);
-    found.error_lower = std::max(found.error_lower, dual_bound(rows, most_l1));
+    found.raise_lower(dual_bound(rows, most_l1));
   }
   for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
   for (const location& where : problem.reference) found.reference.push_back(where.lag);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/approx/chebyshev.hpp
-/// @brief  Chebyshev interpolation: nodes, coefficients, values, and the ellipse that bounds its error.
+/// @brief  Chebyshev interpolation: nodes, coefficients, values, and the bound of its error.
 #pragma once
 
 #include <cmath>

@@ -25,8 +25,8 @@ struct exchange_result {
 
 namespace detail {
 
-/// d and h with g(x_i) - Q(x_i) d = h s_i on a reference of N + 1 lags, s the signs of the multipliers
-/// lambda that annihilate Q there.
+/// d and h with g(x_i) - Q(x_i) d = h s_i on a reference of N + 1 lags, s the signs of the
+/// multipliers lambda that annihilate Q there.
 struct levelled_error {
   Eigen::VectorXd coefficients;
   Eigen::VectorXd multipliers;  ///< lambda, |lambda|_1 = 1
@@ -132,11 +132,13 @@ inline std::vector<location> first_reference(const sample_plan& plan,
 
 }  // namespace detail
 
-/// Minimise max |g - Q d| over d by exchange (Remez; one lag at a time where signs do not alternate).
+/// Minimise max |g - Q d| over d by exchange (Remez; one lag at a time where signs do not
+/// alternate).
 ///
 /// Shapes: values (rows x N + 1), the columns of Q and then g, on the plan's samples; rows > N.
 /// Each round levels the error on N + 1 lags and moves them to the extrema of the result. For a
-/// Chebyshev system this converges quadratically; the one-lag rule raises the level for any functions.
+/// Chebyshev system this converges quadratically; the one-lag rule raises the level for any
+/// functions.
 /// Cost: O(rounds (N^3 + N^2 nodes)), about 5 to 15 rounds.
 /// Source: E. W. Cheney, Introduction to Approximation Theory, chapters 2 and 3.
 inline exchange_result exchange(const sampled_functions& functions, const Eigen::MatrixXd& values) {

@@ -25,13 +25,14 @@ inline void sort_by_lag(std::vector<location>& list) {
 
 /// Go on from `problem.reference` and `problem.weights` until the error is levelled to `tolerance`.
 ///
-/// Where few lags decide about the level, the multipliers of all others are smaller than the rounding of
-/// double, and so are the signs that their errors should have; PoST on all lags up to t is the example.
-/// In the digits of the samples the signs are certain and the textbook method does.
+/// Where few lags decide about the level, the multipliers of all others are smaller than the
+/// rounding of double, and so are the signs that their errors should have; PoST on all lags up to t
+/// is the example. In the digits of the samples the signs are certain and the textbook method does.
 ///
-/// Where the multipliers of the others are exactly 0 (two lags see proportional functions, say), exchanging
-/// lags no longer raises the level. Then the errors at the lags that decide are pinned to the level, and the
-/// rest is exchanged for the freedom that is left until no other error is above it.
+/// Where the multipliers of the others are exactly 0 (two lags see proportional functions, say),
+/// exchanging lags no longer raises the level. Then the errors at the lags that decide are pinned
+/// to the level, and the rest is exchanged for the freedom that is left until no other error is
+/// above it.
 ///
 /// @param row_at  gives [phi_0 .. phi_{N-1} f] at a lag
 /// Cost: O(N^3 + rows N) operations in Real for each round.

@@ -49,8 +49,8 @@ class lag_set {
 ///   tau = e^u                 counted back from now    (anchor = 0)
 ///   tau = anchor - e^u        counted from the start   (anchor > 0; u falls as the lag grows)
 ///
-/// `half_width` promises that the basis functions are analytic and at most 1 in absolute value where
-/// |Im u| <= half_width and u lies in the ellipse that `semi_minor_axis` describes.
+/// `half_width` promises that the basis functions are analytic and at most 1 in absolute value
+/// where |Im u| <= half_width and u lies in the ellipse that `semi_minor_axis` describes.
 struct lag_interval {
   double low, high;   ///< ends of u, low < high
   double anchor;      ///< 0, or position + 1 in steps

@@ -10,8 +10,8 @@
 namespace ebb::inline EBB_ABI {
 namespace approx {
 
-/// A binary floating-point number with at least `Digits` decimal digits; no expression templates, so
-/// that `auto` and lambdas mean what they say.
+/// A binary floating-point number with at least `Digits` decimal digits; no expression templates,
+/// so that `auto` and lambdas mean what they say.
 template <unsigned Digits>
 using multiprecision = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<Digits>,
                                                      boost::multiprecision::et_off>;

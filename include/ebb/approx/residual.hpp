@@ -167,8 +167,8 @@ class sampled_functions {
     }
   }
 
-  /// Branch and bound in theta, x = -cos(theta), where the interpolant is a trigonometric polynomial
-  /// of degree < n: |p''| <= n^2 max|p| (Bernstein) bounds it between two values.
+  /// Branch and bound in theta, x = -cos(theta), where the interpolant is a trigonometric
+  /// polynomial of degree < n: |p''| <= n^2 max|p| (Bernstein) bounds it between two values.
   void bound_piece(std::size_t p, double slack, double& largest, double& bound) const {
     const auto c = series(p);
     const lag_interval& interval = plan_.pieces[p].interval;

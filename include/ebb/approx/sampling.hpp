@@ -77,8 +77,8 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
 
 /// A basis on a sample plan in precision Real: Phi = Q R, Q with orthonormal columns.
 ///
-/// Everything after it happens in the well-conditioned columns of Q in double; only the samples, the
-/// factorisation and the check of the result need the digits.
+/// Everything after it happens in the well-conditioned columns of Q in double; only the samples,
+/// the factorisation and the check of the result need the digits.
 template <real_scalar Real>
 struct sampled_basis {
   sample_plan plan;
@@ -136,7 +136,8 @@ struct sampled_basis {
   ///
   /// Loss of orthogonality is harmless here (Q only has to be well conditioned), but a column that
   /// drowns in rounding is not.
-  /// @return false as soon as R_kk / |phi_k| is below 2e4 u: more digits are needed (or when interrupted).
+  /// @return false as soon as R_kk / |phi_k| is below 2e4 u: more digits are needed (or when
+  ///   interrupted).
   bool factorise(const std::function<bool()>& interrupted) {
     using ebb::detail::sqrt;
     q = phi;
@@ -161,8 +162,9 @@ struct sampled_basis {
     return true;
   }
 
-  /// Indices of functions, each independent of those before it: what is left of it exceeds `threshold`
-  /// of its norm. Twice orthogonalised, so that the threshold may be far below the unit roundoff's root.
+  /// Indices of functions, each independent of those before it: what is left of it exceeds
+  /// `threshold` of its norm. Twice orthogonalised, so that the threshold may be far below the unit
+  /// roundoff's root.
   std::vector<index_t> independent(const Real& threshold) const {
     using ebb::detail::sqrt;
     const std::size_t m = static_cast<std::size_t>(rows);

@@ -11,7 +11,8 @@
 namespace ebb::inline EBB_ABI {
 namespace approx {
 
-/// A function f(tau) of the lag, evaluated in whatever precision the approximation turns out to need.
+/// A function f(tau) of the lag, evaluated in whatever precision the approximation turns out to
+/// need.
 ///
 ///   f(tau)   for any real_scalar tau > 0: a copyable callable, usually with a template operator()
 ///

@@ -54,8 +54,7 @@ class array {
     if (size.empty()) return 0;
     const auto times = [](std::size_t count, index_t factor) {
       const auto many = static_cast<std::size_t>(factor);
-      detail::require_shape(count <= most / many, "array", "need less than 2^63 bytes",
-                            factor);
+      detail::require_shape(count <= most / many, "array", "need less than 2^63 bytes", factor);
       return count * many;
     };
     return times(times(times(1, size.batches), size.steps), size.channels);

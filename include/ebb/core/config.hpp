@@ -4,7 +4,8 @@
 #pragma once
 
 // The compiler flags of the including file decide how a template is compiled. The inline namespace
-// names them, so that two objects compiled differently never share a function (one-definition rule).
+// names them, so that two objects compiled differently never share a function (one-definition
+// rule).
 #if defined(__AVX512F__)
 #define EBB_DETAIL_ISA avx512
 #elif defined(__AVX2__)

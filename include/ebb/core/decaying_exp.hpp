@@ -12,10 +12,10 @@ namespace ebb::inline EBB_ABI {
 
 /// e^-x for x >= 0.
 ///
-/// Built-in types use the standard library. Multiprecision: e^-x = 2^-q (1 + y), with y = expm1 of the
-/// rest over 2^m by its Taylor series and m doublings y <- y (2 + y). Boost's own exp took 8, 37 and
-/// 139 microseconds at 50, 100 and 200 digits where this took 2, 6 and 17, and the samples are most
-/// of the cost of a certificate.
+/// Built-in types use the standard library. Multiprecision: e^-x = 2^-q (1 + y), with y = expm1 of
+/// the rest over 2^m by its Taylor series and m doublings y <- y (2 + y). Boost's own exp took
+/// 2.5 to 9 times as long at 50 to 200 digits (bench/approx.cpp), and the samples are most of the
+/// cost of a certificate.
 /// Accuracy: relative error below (64 + 2 x) u: one or two roundings a doubling, and those of x.
 template <real_scalar Real>
 Real decaying_exp(const Real& x) {

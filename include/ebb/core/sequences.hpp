@@ -25,6 +25,7 @@ namespace ebb::inline EBB_ABI {
 /// | `final_states`    | (B, S, N)            | gets the state after the last  | not kept         |
 ///
 /// The states are views with one "step" per sequence; entry s of batch entry b is row (b, s).
+/// A single offset means S = 0: no sequences, all steps are padding.
 /// `final_states` may be the same memory as `initial_states`. Steps before offsets[0] and from
 /// offsets[S] on belong to no sequence: padding, neither read nor written. An empty sequence
 /// passes its initial state on to its final state.

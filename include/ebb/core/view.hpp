@@ -4,6 +4,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -60,9 +61,10 @@ class strided_view {
       : strided_view(data, extents{1, steps, channels}) {}
 
   /// Dense rows and batch entries.
-  /// @throws shape_error unless every extent >= 0, and data != nullptr unless empty.
+  /// @throws shape_error unless every extent >= 0, steps * channels < 2^63, and data != nullptr
+  ///   unless empty.
   constexpr strided_view(T* data, const extents& size)
-      : strided_view(data, size, {size.steps * size.channels, row_length(size)}) {}
+      : strided_view(data, size, {dense_batch(size), row_length(size)}) {}
 
   /// Rows and batch entries at the given distances.
   /// @throws shape_error unless every extent >= 0, and data != nullptr unless empty.
@@ -118,6 +120,16 @@ class strided_view {
   }
 
  private:
+  // Checked here because the product is formed before the other constructor can look at its
+  // factors.
+  static constexpr index_t dense_batch(const extents& size) {
+    if (size.steps <= 0 || size.channels <= 0) return 0;
+    detail::require_shape(size.steps <= std::numeric_limits<index_t>::max() / size.channels,
+                          "strided_view", "need steps * channels < 2^63", size.steps,
+                          size.channels);
+    return size.steps * size.channels;
+  }
+
   static constexpr index_t row_length(const extents& size) {
     return channels_adjacent ? size.channels : size.steps;
   }
@@ -169,6 +181,18 @@ constexpr auto as_view(V&& object) {
   else
     return view_traits<std::remove_cvref_t<V>>::of(object);
 }
+
+/// Whether objects of a type point to somebody else's data, so that it outlives them. Specialise it
+/// for your own kinds of views.
+template <class V>
+inline constexpr bool borrows_data = false;
+template <class T, class Axis>
+inline constexpr bool borrows_data<strided_view<T, Axis>> = true;
+
+/// Whether the data of an argument, declared as V&&, is still there after the call: V is a named
+/// object or a view. What is written to another temporary would be lost.
+template <class V>
+concept outlives_call = std::is_lvalue_reference_v<V> || borrows_data<std::remove_cvref_t<V>>;
 
 /// The view type of an object, and its axis and value type.
 template <class V>

@@ -17,8 +17,7 @@ template <real_scalar Real>
 Real expm1_over(const Real& x) {
   if (x == Real(0)) return Real(1);
   // Away from 0 a difference loses nothing, and a multiprecision expm1 costs ten fast exponentials.
-  if (many_digits<Real> && x < Real(-0.5))
-    return Real((decaying_exp(Real(-x)) - Real(1)) / x);
+  if (many_digits<Real> && x < Real(-0.5)) return Real((decaying_exp(Real(-x)) - Real(1)) / x);
   return Real(expm1(x) / x);
 }
 
@@ -48,8 +47,8 @@ const std::vector<Real>& bernoulli_over_factorial() {
   return table;
 }
 
-/// s^-alpha from s and log s: the library's pow is the more accurate for built-in types, and a product
-/// under one fast exponential the cheaper for multiprecision ones.
+/// s^-alpha from s and log s: the library's pow is the more accurate for built-in types, and a
+/// product under one fast exponential the cheaper for multiprecision ones.
 template <real_scalar Real>
 Real inverse_power(const Real& s, const Real& log_s, const Real& alpha) {
   if constexpr (!many_digits<Real>) {
@@ -61,9 +60,11 @@ Real inverse_power(const Real& s, const Real& log_s, const Real& alpha) {
 
 }  // namespace detail
 
-/// Sums of s^-alpha over the last `lag` positions up to t, for one t and lag and any number of exponents.
+/// Sums of s^-alpha over the last `lag` positions up to t, for one t and lag and any number of
+/// exponents.
 ///
-///   power_sums(t, lag)(alpha) = sum_{s = t-lag+1}^{t} s^-alpha = zeta(alpha, t-lag+1) - zeta(alpha, t+1)
+///   power_sums(t, lag)(alpha) = sum_{s = t-lag+1}^{t} s^-alpha
+///                             = zeta(alpha, t-lag+1) - zeta(alpha, t+1)
 ///
 /// The right side defines it for real t and lag too. It is how much a tapered channel has decayed
 /// between an impulse `lag` steps ago and position t (decay/post.hpp); alpha = 0 gives lag itself,
@@ -72,7 +73,8 @@ Real inverse_power(const Real& s, const Real& log_s, const Real& alpha) {
 /// Units: t and lag in steps. The logarithms, which cost most in multiprecision, are taken once.
 /// Cost: O(digits of Real) for each exponent: at most about digits10 direct terms, then an
 ///   Euler-Maclaurin tail; a built-in type allocates nothing but one table on first use.
-/// Accuracy: relative error below (8 + log(t + 1)) u for lag >= 1, also when lag << t or alpha is near 1
+/// Accuracy: relative error below (8 + log(t + 1)) u for lag >= 1, also when lag << t or alpha is
+/// near 1
 ///   (tested against direct sums).
 /// Source: Euler-Maclaurin summation of the Hurwitz zeta function, DLMF 2.10.1 and 25.11.
 template <real_scalar Real>
@@ -137,8 +139,8 @@ class power_sums {
     using detail::abs;
     const Real at_tail = detail::inverse_power(tail_, log_tail_, alpha);
     const Real at_end = detail::inverse_power(end_, log_end_, alpha);
-    // Integral of x^-alpha over [tail, end]: every factor has a small relative error, also for a short
-    // rest; the difference in the next term is small beside it for rest >= 1.
+    // Integral of x^-alpha over [tail, end]: every factor has a small relative error, also for a
+    // short rest; the difference in the next term is small beside it for rest >= 1.
     Real sum =
         Real(end_ * at_end * log_ratio_ * detail::expm1_over(Real((alpha - Real(1)) * log_ratio_)));
     sum += Real((at_tail - at_end) / Real(2));

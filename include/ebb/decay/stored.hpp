@@ -83,14 +83,15 @@ auto stored_as(V& values) {
 }
 }  // namespace detail
 
-/// The decays of an array or view, as factors a.
+/// The decays of an array or view, as factors a. A temporary must be a view: an array would be
+/// gone.
 template <class V>
-requires requires(V& values) { as_view(values); }
+requires outlives_call<V> && requires(V& values) { as_view(values); }
 auto stored_factors(V&& values) { return detail::stored_as<decay_form::factor>(values); }
 
-/// The decays of an array or view of log a.
+/// The decays of an array or view of log a. A temporary must be a view: an array would be gone.
 template <class V>
-requires requires(V& values) { as_view(values); }
+requires outlives_call<V> && requires(V& values) { as_view(values); }
 auto stored_logs(V&& values) { return detail::stored_as<decay_form::log_factor>(values); }
 
 static_assert(bound_decay<stored_decay<float, time_major, decay_form::factor>, float>);

@@ -48,4 +48,9 @@ struct view_traits<M> {
   }
 };
 
+/// Maps, references and blocks point to somebody else's data.
+template <detail::eigen_dense M>
+requires std::derived_from<M, Eigen::MapBase<M, Eigen::ReadOnlyAccessors>>
+inline constexpr bool borrows_data<M> = true;
+
 }  // namespace ebb::inline EBB_ABI

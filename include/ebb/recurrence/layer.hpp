@@ -60,14 +60,14 @@ class layer {
   /// Whole sequences, one per batch entry. @throws as ebb::scan.
   template <class In, class Out>
   void operator()(const In& in, Out&& out) const {
-    scan(bound_, in, out, sequences<Real>{}, {}, backend_);
+    scan(bound_, in, std::forward<Out>(out), sequences<Real>{}, {}, backend_);
   }
 
   /// Sequences as described. @throws as ebb::scan.
   template <class In, class Out, class State>
   void operator()(const In& in, Out&& out, const sequences<State>& where,
                   const scan_options& options = {}) const {
-    scan(bound_, in, out, where, options, backend_);
+    scan(bound_, in, std::forward<Out>(out), where, options, backend_);
   }
 
   /// The next steps of a running sequence (one batch entry). @throws as ebb::scan.
@@ -83,7 +83,7 @@ class layer {
     detail::require_shape(values.channels() == channels_, "layer",
                           "need a state of this layer (its channels, the layer's)",
                           values.channels(), channels_);
-    scan(bound_, in, out, where, {}, backend_);
+    scan(bound_, in, std::forward<Out>(out), where, {}, backend_);
     state.next_position += steps;
   }
 

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <ebb/core/overlap.hpp>
 #include <ebb/decay/stored.hpp>
@@ -80,6 +81,7 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
           const scan_options& options = {}, const Backend& backend = {}) {
   using T = view_value<Out>;
   static_assert(view_of<Out, T>, "ebb::scan: out must be mutable");
+  static_assert(outlives_call<Out>, "ebb::scan: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
   static_assert(scan_scalar<T>, "ebb::scan: the element type is not a scan_scalar");
   static_assert(detail::decay_or_factors<Decay, State>,
@@ -97,7 +99,8 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
 template <class Decay, class In, class Out, class Backend = rows>
 requires requires { Backend::repeats; }
 void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = {}) {
-  scan(decay, in, out, sequences<default_state_t<view_value<Out>>>{}, {}, backend);
+  scan(decay, in, std::forward<Out>(out), sequences<default_state_t<view_value<Out>>>{}, {},
+       backend);
 }
 
 /// One step of one sequence: state <- a_t state + b, at the absolute position t.

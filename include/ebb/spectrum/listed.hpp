@@ -53,7 +53,8 @@ class listed_spectrum {
 
   /// Write the rates, slowest first.
   /// @param[out] rates  `channels()` values, or none.
-  /// @throws shape_error for any other number of them.
+  /// @throws shape_error for any other number of them; domain_error for a rate that Real cannot
+  ///   hold (above its largest or below its smallest number), before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
     using Work = detail::working_t<Real>;
@@ -63,12 +64,19 @@ class listed_spectrum {
                           "need as many channels as listed (got, listed)", rates.size(),
                           list_.size());
     const Work log_two = meaning_ == meaning::half_life ? Work(log(Work(2))) : Work(0);
-    for (std::size_t k = 0; k < list_.size(); ++k) {
+    const auto rate = [&](std::size_t k) {
       const Work value(list_[k]);
-      if (meaning_ == meaning::rate) rates[k] = static_cast<Real>(value);
-      if (meaning_ == meaning::half_life) rates[k] = static_cast<Real>(Work(log_two / value));
-      if (meaning_ == meaning::pole) rates[k] = static_cast<Real>(Work(-log(value)));
+      if (meaning_ == meaning::rate) return value;
+      return meaning_ == meaning::half_life ? Work(log_two / value) : Work(-log(value));
+    };
+    // The list is sorted, so its ends speak for all.
+    for (const std::size_t k : {std::size_t{0}, list_.size() - 1}) {
+      const Work r = rate(k);
+      detail::require_domain(
+          r <= Work(std::numeric_limits<Real>::max()) && static_cast<Real>(r) > Real(0),
+          "listed_spectrum::fill", "need rates that the type can hold", r);
     }
+    for (std::size_t k = 0; k < list_.size(); ++k) rates[k] = static_cast<Real>(rate(k));
   }
 
  private:
