@@ -34,7 +34,7 @@ double most_weights_below(const std::vector<std::vector<Real>>& rows, double mos
   using ebb::detail::abs;
   const std::size_t n = rows.size() - 1;
   std::vector<std::vector<Real>> square(n);
-  for (std::size_t i = 0; i < n; ++i) square[i].assign(rows[i].begin(), rows[i].begin() + n);
+  for (std::size_t i = 0; i < n; ++i) square[i].assign(rows[i].begin(), rows[i].end() - 1);
   const elimination<Real> solver(square);
   if (solver.smallest_pivot() == Real(0)) return HUGE_VAL;
   Real size(0);
@@ -97,8 +97,8 @@ class ladder {
   /// no weights do better than none. Shown by duality on the last lag and N that lie well before
   /// it; the best weights do no worse than none, so their sum is at most 2 in size on each of these
   /// N.
+  template <real_scalar Real>
   void rule_out() {
-    using Real = multiprecision<100>;
     if (options_.kind != error_kind::relative || options_.most_digits < 100) return;
     const index_t n = basis_.size();
     std::vector<double> row(static_cast<std::size_t>(n));
@@ -332,7 +332,7 @@ std::vector<approximation> best_weights(const Basis& basis, std::span<const Targ
       return results;
     }
   }
-  rungs.rule_out();
+  rungs.template rule_out<multiprecision<100>>();
   rungs.template climb<double, 16>();
   rungs.template climb<long double, 19>();
   rungs.template climb<multiprecision<50>, 50>();
