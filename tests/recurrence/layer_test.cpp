@@ -77,9 +77,9 @@ TEST_CASE("a layer is the scan with its bound decay, and agrees with the referen
   const auto truth = ebb::test::truth_of<long double>(
       memory.decay(), b.view(), ebb::sequences<float>{}, ebb::direction::forward);
   ebb::test::check_bound<ebb::rows, float>(std::as_const(by_layer).view(), truth,
-                                           ebb::decay_form::log_factor, 0.0f);
+                                           {ebb::decay_form::log_factor}, 0.0f);
   ebb::test::check_bound<ebb::reference, float>(std::as_const(by_oracle).view(), truth,
-                                                ebb::decay_form::log_factor, 0.0f);
+                                                {ebb::decay_form::log_factor}, 0.0f);
 }
 
 TEST_CASE("an impulse decays as the closed form says") {

@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   refuses("scan: need in to be out itself, or apart from it", [&] { ebb::scan(a, repeated, out); });
   refuses("scan: need an out whose elements do not share memory",
           [&] { ebb::scan(a, in, repeated); });
-  refuses("scan: need stored decays apart from out and final states",
+  refuses("scan: need stored decays apart from out, final states and snapshots",
           [&] { ebb::scan(shifted, in, out); });
   refuses("scan: need final states apart from in and out",
           [&] { ebb::scan(a, in, out, sequences<float>{.final_states = inside}); });
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(fixture, "step") {
   refuses("constant_decay: need as many channels",
           [&] { ebb::step(decay, 1, std::vector<float>(4), four); });
   refuses("step: need first positions in 1 .. 2^62, got 0", [&] { ebb::step(decay, 0, b, three); });
-  refuses("step: need b to be the state itself, or apart from it",
+  refuses("step: need in to be out itself, or apart from it",
           [&] { ebb::step(decay, 1, std::span<const float>(memory.data() + 1, 3), three); });
 }
 

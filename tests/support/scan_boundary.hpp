@@ -240,7 +240,7 @@ void check_boundary_cases() {
            strided_view<const T>(&tenth, {1, 1000, 1}, {0, 0}), out, where, {}, Backend{});
     const double exact = 1e6 * static_cast<double>(0.1f);  // 100000.00149...
     const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-    const double n = roundings<Backend>(1000, decay_form::factor) * 1000 + 1000;
+    const double n = roundings<Backend>(1000, {decay_form::factor}) * 1000 + 1000;
     CHECK(std::abs(static_cast<double>(state(0, 0)) - exact) <= n * u * exact);
   }
   SUBCASE("a decaying state fades through the subnormals without trouble") {
@@ -259,7 +259,7 @@ void check_boundary_cases() {
     for (index_t t = 0; t < steps; ++t) {
       const auto truth = static_cast<double>(
           std::exp(static_cast<long double>(log_decay[0]) * static_cast<long double>(t + 1)));
-      const double n = roundings<Backend>(t + 1, decay_form::log_factor);
+      const double n = roundings<Backend>(t + 1, {decay_form::log_factor});
       const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
       right = right && std::abs(double(out(t, 0)) - truth) <= (n + 4) * u * truth + 101 * d;
     }

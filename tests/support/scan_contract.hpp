@@ -3,6 +3,11 @@
 /// @brief  The contract of recurrence/concept.hpp as checks, for any backend, types and axis.
 #pragma once
 
+#include <algorithm>
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -31,10 +36,22 @@ struct scan_config {
 /// The bound of a scan cut into pieces whose states are rounded at each cut.
 template <class Backend>
 struct pieces_of {
-  static double error_bound(index_t steps, decay_form form) {
-    return roundings<Backend>(steps, form) + static_cast<double>(steps);
+  static double error_bound(index_t steps, const step_kind& kind) {
+    return roundings<Backend>(steps, kind) + static_cast<double>(steps);
   }
 };
+
+/// Of absolute value up to 1; what a storage type can hold.
+template <class T>
+T random_number(draws& random) {
+  if constexpr (is_complex<T>) {
+    const double size = random.uniform(0, 1), phase = random.uniform(-3.15, 3.15);
+    using Real = real_of_t<T>;
+    return T(static_cast<Real>(size * std::cos(phase)), static_cast<Real>(size * std::sin(phase)));
+  } else {
+    return static_cast<T>(random.uniform(-1, 1));
+  }
+}
 
 template <class T, class Axis>
 ebb::array<T, Axis> random_inputs(const extents& size, std::uint64_t seed) {
@@ -42,8 +59,7 @@ ebb::array<T, Axis> random_inputs(const extents& size, std::uint64_t seed) {
   draws random(seed);
   for (index_t b = 0; b < size.batches; ++b)
     for (index_t t = 0; t < size.steps; ++t)
-      for (index_t k = 0; k < size.channels; ++k)
-        values(b, t, k) = static_cast<T>(random.uniform(-1, 1));
+      for (index_t k = 0; k < size.channels; ++k) values(b, t, k) = random_number<T>(random);
   return values;
 }
 
@@ -60,33 +76,73 @@ ebb::array<T, Axis> random_factors(const extents& size, std::uint64_t seed) {
   return values;
 }
 
-/// Log-decays of every size: 0, -inf, and from 1e-8 to 100.
+/// Log-decays of every size: 0, -inf, and from 1e-8 to 100; complex ones with phases of every size.
 template <class T, class Axis>
 ebb::array<T, Axis> random_logs(const extents& size, std::uint64_t seed) {
+  using Real = real_of_t<T>;
   ebb::array<T, Axis> values(size);
   draws random(seed);
   for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i) {
     const index_t kind = random.integer(0, 20);
-    values.data()[i] = static_cast<T>(-std::exp(random.uniform(-18, kind < 15 ? 0 : 4.6)));
-    if (kind == 0) values.data()[i] = 0;
-    if (kind == 1) values.data()[i] = -std::numeric_limits<T>::infinity();
+    auto x = static_cast<Real>(-std::exp(random.uniform(-18, kind < 15 ? 0 : 4.6)));
+    if (kind == 0) x = Real(0);
+    if (kind == 1) x = -std::numeric_limits<Real>::infinity();
+    if constexpr (is_complex<T>)
+      values.data()[i] = T(x, static_cast<Real>(kind < 10 ? random.uniform(-3.15, 3.15)
+                                                          : std::exp(random.uniform(-18, 0))));
+    else
+      values.data()[i] = x;
   }
   return values;
 }
 
+/// A decay with the gain 1 - a.
+template <class Decay>
+struct averaging {
+  static constexpr decay_kind kind = Decay::kind;
+  static constexpr decay_form form = Decay::form;
+  static constexpr input_gain gain = input_gain::one_minus_decay;
+  using gradients = no_gradients;
+
+  Decay decay;
+
+  template <class Block>
+  void fill(const block_origin& where, const Block& block) const {
+    decay.fill(where, block);
+  }
+};
+
 /// Calls body(decay) for every kind of decay on data of this size.
 template <class Config, class Body>
 void for_each_decay(const extents& size, Body body) {
-  using T = typename Config::value;
+  using State = typename Config::state;
   using Axis = typename Config::in_axis;
-  const auto factors = random_factors<T, Axis>(size, 11);
-  const auto logs = random_logs<T, Axis>(size, 12);
+  const auto factors = random_factors<State, Axis>(size, 11);
+  const auto logs = random_logs<State, Axis>(size, 12);
   const auto rates = rates_of<double>(geometric_spectrum::extended(1e4, 2, 1), size.channels);
   const std::span<const double> bind(rates);
   body(stored_factors(factors));
   body(stored_logs(logs));
-  body(constant_decay().bind(bind));
-  body(post_taper::relative(1e4).bind(bind));
+  body(averaging<decltype(stored_factors(factors))>{stored_factors(factors)});
+  body(averaging<decltype(stored_logs(logs))>{stored_logs(logs)});
+  if constexpr (is_complex<State>) {
+    std::vector<std::complex<double>> turning;
+    for (const double r : rates) turning.emplace_back(r, 1 - r);
+    body(constant_decay().bind(std::span<const std::complex<double>>(turning)));
+  } else {
+    body(constant_decay().bind(bind));
+    body(post_taper::relative(1e4).bind(bind));
+    const auto constant = constant_decay().bind(bind);
+    body(averaging<std::remove_cv_t<decltype(constant)>>{constant});
+  }
+}
+
+/// Some resets, for all batch entries.
+inline std::vector<std::uint8_t> random_resets(const extents& size, std::uint64_t seed) {
+  std::vector<std::uint8_t> flags(static_cast<std::size_t>(size.batches * size.steps));
+  draws random(seed);
+  for (auto& flag : flags) flag = random.integer(0, 6) == 0 ? 255 : 0;
+  return flags;
 }
 
 template <class Config>
@@ -97,25 +153,27 @@ void check_error_bound(const extents& size) {
   const auto in = random_inputs<T, typename Config::in_axis>(size, 5);
   const auto initial = random_inputs<State, time_major>({size.batches, 1, size.channels}, 6);
   const std::vector<index_t> first(static_cast<std::size_t>(size.batches), 100);
+  const auto flags = random_resets(size, 17);
   for_each_decay<Config>(size, [&](const auto& decay) {
     for (const direction order : {direction::forward, direction::reverse}) {
       ebb::array<T, typename Config::out_axis> out(size);
       ebb::array<State> last(initial.size());
       sequences<State> where;
       where.first_positions = first;
+      if (order == direction::reverse) where.resets = flags;
       where.initial_states = initial.view();
       where.final_states = last.view();
       scan(decay, in, out, where, {order}, typename Config::backend{});
       const auto truth =
           truth_of<typename Config::wide>(decay, std::as_const(in).view(), where, order);
-      const auto form = std::remove_cvref_t<decltype(decay)>::form;
-      check_bound<typename Config::backend, State>(std::as_const(out).view(), truth, form, T(0));
+      const auto kind = step_kind_of<std::remove_cvref_t<decltype(decay)>, State>;
+      check_bound<typename Config::backend, State>(std::as_const(out).view(), truth, kind, T(0));
       // Final states: rounded to the state's type only.
       scan_truth<typename Config::wide> finals{
           truth.final_h, truth.final_majorant, ebb::array<index_t>(last.size()), {}, {}};
       for (index_t i = 0; i < size.batches * size.channels; ++i)
         finals.steps.data()[i] = size.steps > 0 ? size.steps : 1;
-      check_bound<typename Config::backend, State>(std::as_const(last).view(), finals, form,
+      check_bound<typename Config::backend, State>(std::as_const(last).view(), finals, kind,
                                                    State(0));
     }
   });
@@ -155,8 +213,8 @@ void check_pieces(const extents& size, const std::vector<index_t>& lengths) {
           // Each cut rounds the state once more than the whole does.
           const auto truth =
               truth_of<typename Config::wide>(decay, in.view(), sequences<State>{}, order);
-          check_bound<pieces_of<backend>, State>(std::as_const(pieces).view(), truth, Decay::form,
-                                                 T(0));
+          check_bound<pieces_of<backend>, State>(std::as_const(pieces).view(), truth,
+                                                 step_kind_of<Decay, State>, T(0));
         }
         if constexpr (std::same_as<T, State>) {
           if (order == direction::reverse) continue;
@@ -221,6 +279,19 @@ void check_layouts(const extents& size) {
   });
 }
 
+/// A decay that depends on the position (complex: that at least turns).
+template <class State>
+auto moving_decay(index_t channels) {
+  const auto rates = rates_of<double>(geometric_spectrum::timescales(0.5, 300), channels);
+  if constexpr (is_complex<State>) {
+    std::vector<std::complex<double>> turning;
+    for (const double r : rates) turning.emplace_back(r, 3 * r);
+    return constant_decay().bind(std::span<const std::complex<double>>(turning));
+  } else {
+    return post_taper::absolute().bind(std::span<const double>(rates));
+  }
+}
+
 /// Packed sequences are what separate calls give; empty ones and padding included.
 template <class Config>
 void check_packed(index_t channels, const std::vector<index_t>& offsets, index_t total) {
@@ -233,8 +304,7 @@ void check_packed(index_t channels, const std::vector<index_t>& offsets, index_t
   const auto initial = random_inputs<State, time_major>({2, count, channels}, 10);
   std::vector<index_t> first;
   for (index_t i = 0; i < 2 * count; ++i) first.push_back(1 + 37 * i);
-  const auto rates = rates_of<double>(geometric_spectrum::timescales(0.5, 300), channels);
-  const auto decay = post_taper::absolute().bind(std::span<const double>(rates));
+  const auto decay = moving_decay<State>(channels);
   for (const direction order : {direction::forward, direction::reverse}) {
     ebb::array<T, typename Config::out_axis> packed(size), alone(size);
     for (index_t i = 0; i < 2 * total * channels; ++i) packed.data()[i] = alone.data()[i] = T(-5);
@@ -261,7 +331,8 @@ void check_packed(index_t channels, const std::vector<index_t>& offsets, index_t
     where.initial_states = initial.view();
     const auto truth =
         truth_of<typename Config::wide>(decay, std::as_const(in).view(), where, order);
-    check_bound<backend, State>(std::as_const(packed).view(), truth, decay.form, T(-5));
+    check_bound<backend, State>(std::as_const(packed).view(), truth,
+                                step_kind_of<std::remove_cvref_t<decltype(decay)>, State>, T(-5));
     for (index_t b = 0; b < 2; ++b)
       for (index_t s = 0; s < count; ++s)
         if (offsets[std::size_t(s)] == offsets[std::size_t(s) + 1])
@@ -284,7 +355,7 @@ void check_reverse(const extents& size) {
     return result;
   };
   const auto in = random_inputs<T, typename Config::in_axis>(size, 13);
-  const auto logs = random_logs<T, time_major>(size, 14);
+  const auto logs = random_logs<typename Config::state, time_major>(size, 14);
   const auto back_in = turned(in);
   const auto back_logs = turned(logs);
   ebb::array<T, typename Config::out_axis> reverse(size), forward(size);
@@ -347,6 +418,83 @@ void check_propagation(const extents& size) {
   CHECK(is_nan(out(0, when + 1, where)));
 }
 
+/// A reset is the start of a sequence from state 0 that keeps its positions: the same bits as that,
+/// also over NaN. A snapshot is the final state of what ends there.
+template <class Config>
+void check_resets_and_snapshots(index_t channels) {
+  using T = typename Config::value;
+  using State = typename Config::state;
+  using backend = typename Config::backend;
+  constexpr index_t steps = 40;
+  const extents size{2, steps, channels};
+  auto in = random_inputs<T, typename Config::in_axis>(size, 19);
+  for (index_t b = 0; b < 2; ++b)
+    for (index_t k = 0; k < channels; ++k)
+      in(b, 11, k) = std::numeric_limits<real_of_t<T>>::quiet_NaN();
+  const auto initial = random_inputs<State, time_major>({2, 1, channels}, 20);
+  const auto decay = moving_decay<State>(channels);
+  // Resets before steps 0, 12 and 13 of both entries; the second has one more at the end.
+  std::vector<std::uint8_t> flags(2 * steps);
+  for (const index_t t : {0, 12, 13, 40 + 0, 40 + 12, 40 + 13, 40 + 39})
+    flags[static_cast<std::size_t>(t)] = 1;
+  const std::vector<index_t> kept{0, 10, 12, 20, 21, 39};
+  for (const direction order : {direction::forward, direction::reverse}) {
+    const bool forward = order == direction::forward;
+    ebb::array<T, typename Config::out_axis> whole(size), cut(size);
+    const extents snapshot_size{2, static_cast<index_t>(kept.size()), channels};
+    ebb::array<State> snapshots(snapshot_size), expected(snapshot_size);
+    sequences<State> where{.initial_states = initial.view(),
+                           .resets = flags,
+                           .snapshot_steps = kept,
+                           .snapshots = snapshots.view()};
+    scan(decay, in, whole, where, {order}, backend{});
+    for (index_t b = 0; b < 2; ++b) {
+      std::vector<index_t> offsets{0, steps};
+      for (index_t t = 0; t < steps; ++t)
+        if (flags[static_cast<std::size_t>(b * steps + t)]) offsets.push_back(forward ? t : t + 1);
+      for (const index_t t : kept) offsets.push_back(forward ? t + 1 : t);  // where snapshots stand
+      std::sort(offsets.begin(), offsets.end());
+      ebb::array<State> state(1, channels);
+      for (index_t k = 0; k < channels; ++k) state(0, k) = initial(b, 0, k);
+      for (std::size_t i = 1; i < offsets.size(); ++i) {
+        const std::size_t at = forward ? i : offsets.size() - i;
+        const index_t begin = offsets[at - 1], length = offsets[at] - begin;
+        const index_t first_step = forward ? begin : begin + length - 1;
+        const std::vector<index_t> first{1 + begin};
+        if (length > 0 && flags[static_cast<std::size_t>(b * steps + first_step)])
+          state = ebb::array<State>(1, channels);
+        sequences<State> part{
+            .first_positions = first, .initial_states = state.view(), .final_states = state.view()};
+        scan(decay, in.view().batch_entry(b).steps_from(begin, length),
+             cut.view().batch_entry(b).steps_from(begin, length), part, {order}, backend{});
+        const index_t last_step = forward ? begin + length - 1 : begin;
+        for (std::size_t m = 0; m < kept.size(); ++m)
+          if (length > 0 && kept[m] == last_step)
+            for (index_t k = 0; k < channels; ++k)
+              expected(b, static_cast<index_t>(m), k) = state(0, k);
+      }
+    }
+    if constexpr (Config::bitwise) {
+      CHECK(same_bits(whole, cut));
+      CHECK(same_bits(snapshots, expected));
+    } else {
+      for (index_t b = 0; b < 2; ++b)
+        for (index_t m = 0; m < snapshot_size.steps; ++m)
+          for (index_t k = 0; k < channels; ++k) {
+            const State got = snapshots(b, m, k), right = expected(b, m, k);
+            const bool both_nan = !(got == got) && !(right == right);
+            CHECK((both_nan ||
+                   std::abs(got - right) <= 50 * std::numeric_limits<real_of_t<State>>::epsilon()));
+          }
+    }
+    // Only what lies between the NaN and the next reset is lost.
+    for (index_t t = 0; t < steps; ++t) {
+      const bool lost = forward ? t == 11 : t <= 11 && t > 0;
+      CHECK((whole(0, t, 0) == whole(0, t, 0)) != lost);
+    }
+  }
+}
+
 /// The same call twice gives the same bits.
 template <class Config>
 void check_repeats(const extents& size) {
@@ -378,7 +526,9 @@ void check_scan_contract(const std::vector<index_t>& steps, const std::vector<in
   check_packed<Config>(2, {0, 0, 0}, 0);
   check_packed<Config>(2, {4}, 4);
   check_reverse<Config>({2, 77, 5});
-  check_propagation<Config>({2, 20, 5});
+  check_resets_and_snapshots<Config>(3);
+  check_resets_and_snapshots<Config>(20);
+  if constexpr (std::floating_point<typename Config::value>) check_propagation<Config>({2, 20, 5});
   check_repeats<Config>({2, 65, 19});
 }
 

@@ -3,7 +3,9 @@
 /// @brief  Where sequences begin and end, and the states they begin and end with.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -23,12 +25,21 @@ namespace ebb::inline EBB_ABI {
 /// | `first_positions` | B S, in 1 .. 2^62    | position of its earliest step  | all 1            |
 /// | `initial_states`  | (B, S, N)            | state before the first step    | zero             |
 /// | `final_states`    | (B, S, N)            | gets the state after the last  | not kept         |
+/// | `resets`          | B T flags            | nonzero: the state before step | none             |
+/// |                   |                      | t of batch entry b becomes 0   |                  |
+/// | `snapshot_steps`  | M, strictly          | steps whose states are kept    | none             |
+/// |                   | ascending in 0..T-1  |                                |                  |
+/// | `snapshots`       | (B, M, N)            | gets the states after them     | needed for M > 0 |
 ///
 /// The states are views with one "step" per sequence; entry s of batch entry b is row (b, s).
 /// A single offset means S = 0: no sequences, all steps are padding.
 /// `final_states` may be the same memory as `initial_states`. Steps before offsets[0] and from
 /// offsets[S] on belong to no sequence: padding, neither read nor written. An empty sequence
 /// passes its initial state on to its final state.
+///
+/// A reset erases whatever was there, NaN and infinity included; positions go on counting. A
+/// snapshot keeps all digits of the state, also where the data is narrower; rows of steps in the
+/// padding are left alone.
 ///
 /// In the reverse direction a sequence is walked from its latest step to its earliest; the
 /// initial state stands after the latest step. Positions stay those of the steps.
@@ -38,6 +49,9 @@ struct sequences {
   std::span<const index_t> first_positions{};
   strided_view<const State> initial_states{};
   strided_view<State> final_states{};
+  std::span<const std::uint8_t> resets{};
+  std::span<const index_t> snapshot_steps{};
+  strided_view<State> snapshots{};
 
   /// S, the number of sequences in a batch entry.
   index_t count() const { return offsets.empty() ? 1 : static_cast<index_t>(offsets.size()) - 1; }
@@ -51,6 +65,16 @@ struct sequences {
   /// Absolute 1-based position of the earliest step of sequence s of batch entry b.
   index_t first_position(index_t b, index_t s) const {
     return first_positions.empty() ? 1 : first_positions[static_cast<std::size_t>(b * count() + s)];
+  }
+
+  /// Whether the state is erased before step t of batch entry b, in data of `steps` steps.
+  bool resets_at(index_t b, index_t t, index_t steps) const {
+    return !resets.empty() && resets[static_cast<std::size_t>(b * steps + t)] != 0;
+  }
+  /// The row of `snapshots` that keeps step t, or -1.
+  index_t snapshot_of(index_t t) const {
+    const auto at = std::lower_bound(snapshot_steps.begin(), snapshot_steps.end(), t);
+    return at != snapshot_steps.end() && *at == t ? at - snapshot_steps.begin() : -1;
   }
 
   /// @throws shape_error or domain_error unless all of the above holds for data of this size.
@@ -72,6 +96,19 @@ struct sequences {
         detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
                                "need first positions in 1 .. 2^62", position);
     }
+    detail::require_shape(
+        resets.empty() || static_cast<index_t>(resets.size()) == size.batches * size.steps, where,
+        "need one reset flag per batch entry and step (got, batches * steps)", resets.size(),
+        size.batches * size.steps);
+    for (std::size_t m = 0; m < snapshot_steps.size(); ++m)
+      detail::require_shape(snapshot_steps[m] >= (m > 0 ? snapshot_steps[m - 1] + 1 : 0) &&
+                                snapshot_steps[m] < size.steps,
+                            where, "need strictly ascending snapshot steps in 0 .. steps - 1",
+                            snapshot_steps[m]);
+    const extents kept{size.batches, static_cast<index_t>(snapshot_steps.size()), size.channels};
+    detail::require_shape((snapshots.data() == nullptr && kept.empty()) || snapshots.size() == kept,
+                          where, "need snapshots of shape (batches, snapshot steps, channels)",
+                          snapshots.batches(), snapshots.steps(), snapshots.channels());
     check_states(where, "need initial states of shape (batches, sequences, channels)", size,
                  initial_states.size(), initial_states.data() != nullptr);
     check_states(where, "need final states of shape (batches, sequences, channels)", size,

@@ -3,11 +3,13 @@
 /// @brief  What a decay must offer: a policy bound to rates fills blocks of decays.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <limits>
 #include <span>
 #include <type_traits>
 
+#include <ebb/core/scalar.hpp>
 #include <ebb/core/view.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -20,11 +22,25 @@ enum class decay_kind {
   stored     ///< an array of the decays themselves
 };
 
-/// What a block is filled with: a, any finite value and exact; or log a <= 0 (-inf is a = 0).
+/// What a block is filled with: a, any finite value and exact; or log a <= 0 (-inf is a = 0;
+/// complex: Re log a <= 0).
 ///
 /// Decays near 1 belong in the second form: in float a rate of 1e-6 turns into 1 - 17 * 2^-24, a
 /// timescale wrong by 1.3 %, while its log-decay keeps every digit.
 enum class decay_form { factor, log_factor };
+
+/// What enters the state at a step: b, or (1 - a) b, with which a constant input is its own
+/// average.
+enum class input_gain { one, one_minus_decay };
+
+/// The gain of a bound decay: its member `gain`, or one.
+template <class D>
+inline constexpr input_gain gain_of = input_gain::one;
+template <class D>
+requires requires {
+  { D::gain } -> std::convertible_to<input_gain>;
+}
+inline constexpr input_gain gain_of<D> = D::gain;
 
 /// Where a block of decays begins.
 struct block_origin {
@@ -42,6 +58,7 @@ struct no_gradients {};
 ///   d.fill(where, block)   writes a or log a of the block's steps and channels; block has one
 ///                          batch entry and either axis, with any row stride
 ///   D::kind, D::form       a decay_kind and a decay_form
+///   D::gain                optional: an input_gain
 ///   D::gradients           where gradients are accumulated; an empty struct if there are none
 ///   d.vjp(where, block, block_cotangent, gradients)
 ///                          adds the product of the cotangent of the filled values with their
@@ -76,19 +93,32 @@ concept decay_for = requires(const D& d, std::span<const Real> rates) {
 
 namespace detail {
 /// The type in which a bound decay keeps its parameters: at least double.
+template <class T>
+struct parameter {
+  using type =
+      std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits),
+                         double, T>;
+};
 template <class Real>
-using parameter_t =
-    std::conditional_t<(std::numeric_limits<Real>::digits < std::numeric_limits<double>::digits),
-                       double, Real>;
+struct parameter<std::complex<Real>> {
+  using type = std::complex<typename parameter<Real>::type>;
+};
+template <class T>
+using parameter_t = typename parameter<T>::type;
 
-/// @throws domain_error unless 0 <= rates < inf and ascending.
+/// @throws domain_error unless 0 <= rates < inf and ascending; of complex rates, their real parts,
+///   and finite imaginary parts.
 template <class Real>
 void require_rates(std::span<const Real> rates, std::string_view where) {
+  using Part = real_of_t<Real>;
+  const Part most = std::numeric_limits<Part>::max();
   for (std::size_t k = 0; k < rates.size(); ++k) {
-    require_domain(rates[k] >= Real(0) && rates[k] <= std::numeric_limits<Real>::max(), where,
-                   "need 0 <= rates < inf", rates[k]);
-    require_domain(k == 0 || rates[k] >= rates[k - 1], where, "need ascending rates",
-                   rates[k > 0 ? k - 1 : 0], rates[k]);
+    const Part rate = real_part(rates[k]), before = real_part(rates[k > 0 ? k - 1 : 0]);
+    require_domain(rate >= Part(0) && rate <= most, where, "need 0 <= rates < inf", rate);
+    require_domain(rate >= before, where, "need ascending rates", before, rate);
+    if constexpr (is_complex<Real>)
+      require_domain(rates[k].imag() >= -most && rates[k].imag() <= most, where,
+                     "need finite rates", rates[k].imag());
   }
 }
 

@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include <ebb/core/numeric.hpp>
+#include <ebb/core/scalar.hpp>
 #include <ebb/decay/concept.hpp>
 
 namespace ebb::inline EBB_ABI {
 
 /// Constant decay: log a_{t,k} = -r_k at every step.
+///
+/// Complex rates, Re r >= 0, make oscillating channels: log a = -Re r - i Im r.
 ///
 /// Units: rates in 1/step. Cost: bind O(N) and one allocation; fill one store per element.
 /// Accuracy: log a is -r_k rounded once to the block's type.
@@ -22,7 +24,7 @@ class constant_decay {
   static constexpr decay_kind kind = decay_kind::constant;
 
   /// The policy tied to N rates of type Param.
-  template <real_scalar Param>
+  template <scalar Param>
   class bound {
    public:
     static constexpr decay_kind kind = decay_kind::constant;
@@ -65,9 +67,9 @@ class constant_decay {
     std::vector<Param> rates_;
   };
 
-  /// @param rates  N >= 0 values, 0 <= r < inf, ascending, 1/step
+  /// @param rates  N >= 0 values, 0 <= r < inf, ascending (complex: the real parts), 1/step
   /// @throws domain_error outside this domain.
-  template <real_scalar Real>
+  template <scalar Real>
   auto bind(std::span<const Real> rates) const {
     detail::require_rates(rates, "constant_decay");
     return bound<detail::parameter_t<Real>>({rates.begin(), rates.end()});
@@ -75,5 +77,6 @@ class constant_decay {
 };
 
 static_assert(decay_for<constant_decay, float> && decay_for<constant_decay, double>);
+static_assert(decay_for<constant_decay, std::complex<double>>);
 
 }  // namespace ebb::inline EBB_ABI

@@ -3,10 +3,12 @@
 /// @brief  What a scan backend must offer.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <string_view>
 
 #include <ebb/core/sequences.hpp>
+#include <ebb/core/storage.hpp>
 #include <ebb/decay/concept.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -33,10 +35,23 @@ template <std::floating_point T>
 struct default_state<T> {
   using type = T;
 };
+template <std::floating_point Real>
+struct default_state<std::complex<Real>> {
+  using type = std::complex<Real>;
+};
+template <>
+struct default_state<bfloat16> {
+  using type = float;
+};
+template <>
+struct default_state<half> {
+  using type = float;
+};
 template <class T>
 using default_state_t = typename default_state<T>::type;
 
-/// What data and states may be made of.
+/// What data may be made of: float, double, complex of both, bfloat16, half. For a storage type of
+/// your own specialise `default_state`; static_cast to its state and back is all that is used.
 template <class T>
 concept scan_scalar = requires {
   typename default_state<T>::type;
@@ -59,12 +74,17 @@ concept scan_scalar = requires {
 ///    state is read before any output of its sequence and channel is written;
 ///  * no steps or no channels: only final states are written, equal to the initial ones; steps
 ///    outside all sequences are left alone;
+///  * before a step with a reset flag the state becomes 0, whatever it was; a snapshot is the state
+///    after its step, in all digits, and is written where the step belongs to a sequence;
+///  * where gain_of<Decay> is one_minus_decay, (1 - a_t) b_t enters in place of b_t;
 ///  * each element depends on its own sequence and channel only, NaN and infinity included:
-///    they go where a_t h_{t-1} + b_t takes them in IEEE arithmetic (0 * inf is NaN);
-///  * forward error |h_t - exact| <= ((1 + u)^n - 1) H_t, n = B::error_bound(t) after t steps,
-///    u the unit roundoff of the state, H the same recurrence on |a|, |b|, |h_0|, the decays taken
-///    as filled; then one rounding to T where T is narrower than the state; barring overflow, and
-///    with one smallest subnormal per step on top.
+///    they go where a_t h_{t-1} + b_t takes them in IEEE arithmetic (0 * inf is NaN; of complex
+///    numbers: by components, without recovery of infinities);
+///  * forward error |h_t - exact| <= ((1 + u)^n - 1) H_t, n = B::error_bound(t, kind) after t steps
+///    (of a step_kind, update.hpp; a backend may leave it out, and means all kinds then),
+///    u the unit roundoff of the state, H the same recurrence on |a|, |gain b|, |h_0|, the decays
+///    taken as filled; then one rounding to T where T is narrower than the state; barring overflow,
+///    and with one smallest subnormal per step on top.
 template <class B, class Decay, class T>
 concept scan_backend_for = scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
     requires(const B& backend, const Decay& decay, const strided_view<const T, time_major>& in_rows,

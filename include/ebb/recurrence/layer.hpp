@@ -14,9 +14,9 @@
 namespace ebb::inline EBB_ABI {
 
 /// Where a running sequence stands: copy it to save, assign it to restore.
-template <class Real>
+template <class State>
 struct layer_state {
-  std::vector<Real> values;   ///< the state of each channel, (N)
+  std::vector<State> values;  ///< the state of each channel, (N)
   index_t next_position = 1;  ///< absolute 1-based position of the step to come
 };
 
@@ -31,16 +31,17 @@ struct layer_state {
 /// Cost: construction O(N); calls as the backend; `start` allocates the state, nothing else does.
 /// Accuracy: rates and decays as their policies state, in double for float data.
 ///
-/// @tparam Real  element type of data and state
+/// @tparam Real  element type of the data; the state is a default_state_t of it
 template <class Spectrum, class Decay, class Backend, class Real>
 class layer {
  public:
-  using parameter_type = detail::parameter_t<Real>;
+  using state_type = default_state_t<Real>;
+  using parameter_type = detail::parameter_t<state_type>;
   using bound_type = decltype(std::declval<const Decay&>().bind(std::span<const parameter_type>()));
 
   static_assert(spectrum_for<Spectrum, parameter_type>,
                 "ebb::layer: Spectrum is not a spectrum_for the parameters' type");
-  static_assert(decay_for<Decay, parameter_type> && bound_decay<bound_type, Real>,
+  static_assert(decay_for<Decay, parameter_type> && bound_decay<bound_type, state_type>,
                 "ebb::layer: Decay is not a decay_for the parameters' type and Real");
   static_assert(scan_backend_for<Backend, bound_type, Real>,
                 "ebb::layer: Backend is not a scan_backend_for this decay and Real");
@@ -60,7 +61,7 @@ class layer {
   /// Whole sequences, one per batch entry. @throws as ebb::scan.
   template <class In, class Out>
   void operator()(const In& in, Out&& out) const {
-    scan(bound_, in, std::forward<Out>(out), sequences<Real>{}, {}, backend_);
+    scan(bound_, in, std::forward<Out>(out), sequences<state_type>{}, {}, backend_);
   }
 
   /// Sequences as described. @throws as ebb::scan.
@@ -72,11 +73,11 @@ class layer {
 
   /// The next steps of a running sequence (one batch entry). @throws as ebb::scan.
   template <class In, class Out>
-  void operator()(const In& in, Out&& out, layer_state<Real>& state) const {
-    const strided_view<Real> values(state.values.data(), 1,
-                                    static_cast<index_t>(state.values.size()));
+  void operator()(const In& in, Out&& out, layer_state<state_type>& state) const {
+    const strided_view<state_type> values(state.values.data(), 1,
+                                          static_cast<index_t>(state.values.size()));
     const index_t steps = as_view(out).steps();
-    sequences<Real> where;
+    sequences<state_type> where;
     where.first_positions = std::span<const index_t>(&state.next_position, 1);
     where.initial_states = values;
     where.final_states = values;
@@ -90,17 +91,23 @@ class layer {
   /// The state before the first step.
   /// @param first_position  absolute position of the first step, 1 <= t <= 2^62
   /// @throws domain_error outside this domain.
-  layer_state<Real> start(index_t first_position = 1) const {
+  layer_state<state_type> start(index_t first_position = 1) const {
     detail::require_domain(first_position >= 1 && first_position <= (index_t{1} << 62), "layer",
                            "need a first position in 1 .. 2^62", first_position);
-    return {std::vector<Real>(static_cast<std::size_t>(channels_)), first_position};
+    return {std::vector<state_type>(static_cast<std::size_t>(channels_)), first_position};
   }
 
-  /// One step: state.values becomes h_t.
+  /// One step: state.values becomes h_t, and h its rounding to the type of the data.
   /// @param b  (N)
-  /// @throws shape_error unless b and state have N channels.
-  void step(std::span<const Real> b, layer_state<Real>& state) const {
-    ebb::step(bound_, state.next_position, b, std::span<Real>(state.values), backend_);
+  /// @param h  (N), may be b itself; left out where data and state have one type
+  /// @throws shape_error unless all have N channels, or where b and h overlap otherwise.
+  void step(std::span<const Real> b, std::span<Real> h, layer_state<state_type>& state) const {
+    ebb::step(bound_, state.next_position, b, h, std::span<state_type>(state.values), backend_);
+    ++state.next_position;
+  }
+  void step(std::span<const Real> b,
+            layer_state<state_type>& state) const requires std::same_as<Real, state_type> {
+    ebb::step(bound_, state.next_position, b, std::span<state_type>(state.values), backend_);
     ++state.next_position;
   }
 

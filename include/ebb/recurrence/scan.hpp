@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -29,32 +30,45 @@ concept decay_or_factors = bound_decay<Decay, State> || requires(const Decay& d)
   as_view(d);
 };
 
-// Everything ebb::scan promises to refuse, before anything is written.
+// What ebb::scan promises to refuse about shapes and shared memory, before anything is written.
 template <class Decay, class T, class InAxis, class OutAxis, class State>
-void check_scan(const Decay& decay, const strided_view<const T, InAxis>& in,
-                const strided_view<T, OutAxis>& out, const sequences<State>& where) {
-  require_shape(in.size() == out.size(), "scan",
+void check_memory(std::string_view name, const Decay& decay,
+                  const strided_view<const T, InAxis>& in, const strided_view<T, OutAxis>& out,
+                  const sequences<State>& where) {
+  require_shape(in.size() == out.size(), name,
                 "need in and out of one shape (batches, steps, channels of each)", in.batches(),
                 in.steps(), in.channels(), out.batches(), out.steps(), out.channels());
   if constexpr (requires { decay.check(out.size()); }) decay.check(out.size());
-  where.check("scan", out.size());
-
   const auto apart = [&](const auto& view, std::string_view rule) {
-    require_shape(!overlap(view, out) && !overlap(view, where.final_states), "scan", rule);
+    require_shape(!overlap(view, out) && !overlap(view, where.final_states) &&
+                      !overlap(view, where.snapshots),
+                  name, rule);
   };
-  require_shape(elements_apart(out), "scan", "need an out whose elements do not share memory");
-  require_shape(elements_apart(where.final_states), "scan",
+  require_shape(elements_apart(out), name, "need an out whose elements do not share memory");
+  require_shape(elements_apart(where.final_states), name,
                 "need final states that do not share memory");
-  require_shape(same_memory(in, out) || !overlap(in, out), "scan",
+  require_shape(elements_apart(where.snapshots), name, "need snapshots that do not share memory");
+  require_shape(!overlap(where.snapshots, in) && !overlap(where.snapshots, out) &&
+                    !overlap(where.snapshots, where.initial_states) &&
+                    !overlap(where.snapshots, where.final_states),
+                name, "need snapshots apart from in, out and the other states");
+  require_shape(same_memory(in, out) || !overlap(in, out), name,
                 "need in to be out itself, or apart from it");
-  require_shape(!overlap(where.final_states, in) && !overlap(where.final_states, out), "scan",
+  require_shape(!overlap(where.final_states, in) && !overlap(where.final_states, out), name,
                 "need final states apart from in and out");
-  require_shape(!overlap(where.initial_states, out), "scan", "need initial states apart from out");
+  require_shape(!overlap(where.initial_states, out), name, "need initial states apart from out");
   require_shape(same_memory(where.initial_states, where.final_states) ||
                     !overlap(where.initial_states, where.final_states),
-                "scan", "need final states to be the initial ones, or apart from them");
+                name, "need final states to be the initial ones, or apart from them");
   if constexpr (requires { decay.view(); })
-    apart(decay.view(), "need stored decays apart from out and final states");
+    apart(decay.view(), "need stored decays apart from out, final states and snapshots");
+}
+
+template <class Decay, class T, class InAxis, class OutAxis, class State>
+void check_scan(std::string_view name, const Decay& decay, const strided_view<const T, InAxis>& in,
+                const strided_view<T, OutAxis>& out, const sequences<State>& where) {
+  where.check(name, out.size());
+  check_memory(name, decay, in, out, where);
 }
 }  // namespace detail
 
@@ -91,7 +105,7 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
   auto&& bound = detail::as_decay<State>(decay);
   static_assert(scan_backend_for<Backend, std::remove_cvref_t<decltype(bound)>, T>,
                 "ebb::scan: the last argument is not a scan_backend_for this decay and type");
-  detail::check_scan(bound, from, to, where);
+  detail::check_scan("scan", bound, from, to, where);
   backend.scan(bound, from, to, where, options);
 }
 
@@ -103,32 +117,51 @@ void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = 
        backend);
 }
 
-/// One step of one sequence: state <- a_t state + b, at the absolute position t.
+/// One step of one sequence: state <- a_t state + b, h <- state rounded, at the absolute position
+/// t.
 ///
 /// The same numbers as the scan of a longer piece on the same backend, to the bit where
-/// the backend says so (`rows` does).
+/// the backend says so (`rows` does). Decays that read arrays of the caller read their first step.
 ///
 /// @param decay     a bound decay
 /// @param position  t, 1 <= t <= 2^62
-/// @param b         (N), read; may be `state` itself
+/// @param b         (N), read
+/// @param h         (N), gets the state in the type of the data; may be `b` itself
 /// @param state     (N), read and written
-/// @throws shape_error unless both have the decay's N channels; domain_error for the position.
+/// @throws shape_error unless all have the decay's N channels, or where memory is shared otherwise;
+///   domain_error for the position. Nothing has been written then.
 /// Cost: touches the state once; no allocation.
-template <class Decay, scan_scalar State, class Backend = rows>
+template <class Decay, scan_scalar T, class State, class Backend = rows>
 requires bound_decay<Decay, State>
+void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const T>> b,
+          std::span<T> h, std::span<State> state, const Backend& backend = {}) {
+  static_assert(scan_backend_for<Backend, Decay, T>,
+                "ebb::step: the last argument is not a scan_backend_for this decay and type");
+  const auto channels = static_cast<index_t>(state.size());
+  detail::require_shape(b.size() == state.size() && h.size() == state.size(), "step",
+                        "need b, h and state of one size", b.size(), h.size(), state.size());
+  sequences<State> where;
+  where.first_positions = std::span<const index_t>(&position, 1);
+  where.initial_states = where.final_states = strided_view<State>(state.data(), 1, channels);
+  const strided_view<const T> in(b.data(), 1, channels);
+  const strided_view<T> out(h.data(), 1, channels);
+  detail::check_scan("step", decay, in, out, where);
+  backend.scan(decay, in, out, where, scan_options{});
+}
+
+/// The same where data and state have one type: state <- a_t state + b; b may be `state` itself.
+template <class Decay, scan_scalar State, class Backend = rows>
+requires bound_decay<Decay, State> && requires { Backend::repeats; }
 void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const State>> b,
           std::span<State> state, const Backend& backend = {}) {
   const auto channels = static_cast<index_t>(state.size());
   detail::require_shape(b.size() == state.size(), "step", "need b and state of one size", b.size(),
                         state.size());
-  const strided_view<const State> in(b.data(), 1, channels);
-  const strided_view<State> out(state.data(), 1, channels);
   sequences<State> where;
   where.first_positions = std::span<const index_t>(&position, 1);
-  if constexpr (requires { decay.check(out.size()); }) decay.check(out.size());
-  where.check("step", out.size());
-  detail::require_shape(same_memory(in, out) || !overlap(in, out), "step",
-                        "need b to be the state itself, or apart from it");
+  const strided_view<const State> in(b.data(), 1, channels);
+  const strided_view<State> out(state.data(), 1, channels);
+  detail::check_scan("step", decay, in, out, where);
   // A backend reads a channel's initial state before it writes that channel's first output.
   where.initial_states = out;
   backend.scan(decay, in, out, where, scan_options{});

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/core/scalar.hpp
+/// @brief  What states and decays may be made of: real numbers, and complex ones.
+#pragma once
+
+#include <complex>
+
+#include <ebb/core/numeric.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Whether a type is std::complex of something.
+template <class T>
+inline constexpr bool is_complex = false;
+template <class Real>
+inline constexpr bool is_complex<std::complex<Real>> = true;
+
+/// A real number, or a complex one in Cartesian form.
+template <class T>
+concept scalar = real_scalar<T> || is_complex<T>;
+
+/// The real type behind a scalar: Real for Real and for std::complex<Real>.
+template <class T>
+struct real_of {
+  using type = T;
+};
+template <class Real>
+struct real_of<std::complex<Real>> {
+  using type = Real;
+};
+template <class T>
+using real_of_t = typename real_of<T>::type;
+
+namespace detail {
+/// The real part, also of a real number of any type.
+template <class T>
+constexpr auto real_part(const T& x) {
+  if constexpr (is_complex<T>)
+    return x.real();
+  else
+    return x;
+}
+
+/// The complex conjugate; a real number is its own.
+template <class T>
+constexpr T conjugate(const T& x) {
+  if constexpr (is_complex<T>)
+    return T(x.real(), -x.imag());
+  else
+    return x;
+}
+
+/// a b by the schoolbook formula: two roundings a component less one, no recovery of infinities,
+/// which costs std::complex a branch and a call for each product.
+template <class T>
+constexpr T product(const T& a, const T& b) {
+  if constexpr (is_complex<T>)
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  else
+    return T(a * b);
+}
+}  // namespace detail
+
+}  // namespace ebb::inline EBB_ABI
