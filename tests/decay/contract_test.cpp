@@ -13,6 +13,7 @@
 #include <ebb/decay/stored.hpp>
 #include <ebb/spectrum/geometric.hpp>
 
+#include "support/decay_contract.hpp"
 #include "support/exact.hpp"
 
 namespace {
@@ -23,9 +24,10 @@ using ebb::extents;
 using ebb::index_t;
 using ebb::strided_view;
 using ebb::time_major;
+using ebb::test::check_decay_contract;
 using ebb::test::exact;
 
-constexpr index_t steps = 7, channels = 5;
+constexpr index_t steps = ebb::test::contract_steps, channels = ebb::test::contract_channels;
 
 // A user's own decay: a plain struct that alternates.
 struct own_decay {
@@ -49,51 +51,19 @@ std::vector<Real> some_rates() {
   return ebb::rates_of<Real>(ebb::geometric_spectrum::extended(4096, 1, 0), channels);
 }
 
-/// Whole blocks, single elements, and everything between give the same values, and nothing
-/// outside the block is touched.
-template <class Real, class Axis, class Decay>
-void check_contract(const Decay& decay, index_t batch, index_t position) {
-  const block_origin start{batch, 0, 0, position};
-  ebb::array<Real> whole(steps, channels);
-  decay.fill(start, whole.view());
-  for (index_t t = 0; t < steps; ++t)
-    for (index_t k = 0; k < channels; ++k) {
-      CHECK(whole(t, k) <= std::numeric_limits<Real>::max());
-      CHECK(whole(t, k) >= -std::numeric_limits<Real>::max());
-      if (Decay::form == ebb::decay_form::log_factor) CHECK(whole(t, k) <= 0);
-    }
-  for (const index_t height : {1, 3, 7})
-    for (const index_t width : {1, 2, 5})
-      for (index_t t = 0; t < steps; t += height)
-        for (index_t k = 0; k < channels; k += width) {
-          const index_t h = std::min(height, steps - t), w = std::min(width, channels - k);
-          const index_t row = 9;
-          std::vector<Real> memory(100, Real(-7));
-          const strided_view<Real, Axis> block(memory.data() + 3, extents{1, h, w}, {0, row});
-          decay.fill({batch, t, k, position + t}, block);
-          for (index_t i = 0; i < h; ++i)
-            for (index_t j = 0; j < w; ++j) {
-              CHECK(block(i, j) == whole(t + i, k + j));
-              block(i, j) = Real(-7);
-            }
-          CHECK(memory == std::vector<Real>(100, Real(-7)));
-        }
-  decay.fill(start, strided_view<Real, Axis>(nullptr, 0, channels));
-  decay.fill(start, strided_view<Real, Axis>(nullptr, steps, 0));
-}
-
 template <class Real, class Axis>
 void check_all() {
   const auto rates = some_rates<Real>();
   const std::span<const Real> bind(rates);
   for (const index_t position : {index_t{1}, index_t{1000}, index_t{1} << 40}) {
-    check_contract<Real, Axis>(ebb::constant_decay().bind(bind), 0, position);
-    check_contract<Real, Axis>(ebb::post_taper::relative(4096).bind(bind), 0, position);
-    check_contract<Real, Axis>(ebb::post_taper::relative_by_gaps(4096).bind(bind), 0, position);
-    check_contract<Real, Axis>(ebb::post_taper::absolute().bind(bind), 0, position);
-    check_contract<Real, Axis>(ebb::post_taper::absolute_by_gaps(4096).with_offset(30).bind(bind),
-                               0, position);
-    check_contract<Real, Axis>(own_decay(), 0, position);
+    check_decay_contract<Real, Axis>(ebb::constant_decay().bind(bind), 0, position);
+    check_decay_contract<Real, Axis>(ebb::post_taper::relative(4096).bind(bind), 0, position);
+    check_decay_contract<Real, Axis>(ebb::post_taper::relative_by_gaps(4096).bind(bind), 0,
+                                     position);
+    check_decay_contract<Real, Axis>(ebb::post_taper::absolute().bind(bind), 0, position);
+    check_decay_contract<Real, Axis>(
+        ebb::post_taper::absolute_by_gaps(4096).with_offset(30).bind(bind), 0, position);
+    check_decay_contract<Real, Axis>(own_decay(), 0, position);
   }
   ebb::array<Real> rows(extents{2, steps, channels});
   ebb::array<Real, channel_major> columns(extents{2, steps, channels});
@@ -103,10 +73,10 @@ void check_all() {
         rows(b, t, k) = Real(-double(100 * b + 10 * t + k));
         columns(b, t, k) = rows(b, t, k);
       }
-  check_contract<Real, Axis>(ebb::stored_factors(rows), 1, 1);
-  check_contract<Real, Axis>(ebb::stored_logs(columns), 1, 1);
+  check_decay_contract<Real, Axis>(ebb::stored_factors(rows), 1, 1);
+  check_decay_contract<Real, Axis>(ebb::stored_logs(columns), 1, 1);
   const strided_view<const Real> repeated(rows.data(), extents{2, steps, channels}, {0, 0});
-  check_contract<Real, Axis>(ebb::stored_logs(repeated), 1, 1);
+  check_decay_contract<Real, Axis>(ebb::stored_logs(repeated), 1, 1);
 }
 
 TEST_CASE_TEMPLATE("every decay keeps the contract", Real, float, double, long double) {

@@ -2,6 +2,7 @@
 // What the entry points refuse, with which sentence, and that nothing has been written by then.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,32 @@ TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
           [&] { ebb::scan(a, in, out, sequences<float>{.offsets = beyond}); });
   refuses("scan: need first positions in 1 .. 2^62, got 0",
           [&] { ebb::scan(a, in, out, sequences<float>{.first_positions = zero}); });
+}
+
+TEST_CASE_FIXTURE(fixture, "resets and snapshots that do not fit") {
+  const std::vector<std::uint8_t> flags(4);
+  refuses("scan: need one reset flag per batch entry and step (got, batches * steps), got 4, 5",
+          [&] { ebb::scan(a, in, out, sequences<float>{.resets = flags}); });
+  const std::vector<index_t> twice{1, 1}, beyond{5}, fine{1, 4};
+  array<float> two(2, 4), three(3, 4);
+  const auto with = [](const std::vector<index_t>& steps, const strided_view<float>& kept) {
+    return sequences<float>{.snapshot_steps = steps, .snapshots = kept};
+  };
+  refuses("scan: need strictly ascending snapshot steps in 0 .. steps - 1, got 1",
+          [&] { ebb::scan(a, in, out, with(twice, two.view())); });
+  refuses("scan: need strictly ascending snapshot steps in 0 .. steps - 1, got 5",
+          [&] { ebb::scan(a, in, out, with(beyond, array<float>(1, 4).view())); });
+  refuses("scan: need snapshots of shape (batches, snapshot steps, channels), got 1, 3, 4",
+          [&] { ebb::scan(a, in, out, with(fine, three.view())); });
+  refuses("scan: need snapshots of shape",
+          [&] { ebb::scan(a, in, out, with(fine, strided_view<float>())); });
+  const strided_view<float> inside(memory.data(), 2, 4);
+  refuses("scan: need snapshots apart from in, out and the other states",
+          [&] { ebb::scan(a, in, out, with(fine, inside)); });
+  const strided_view<float> same(memory.data() + 200, {1, 2, 4}, {0, 0});
+  refuses("scan: need snapshots that do not share memory",
+          [&] { ebb::scan(a, in, out, with(fine, same)); });
+  CHECK_NOTHROW(ebb::scan(a, in, out, with(fine, two.view())));
 }
 
 TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
