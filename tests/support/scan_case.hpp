@@ -74,7 +74,9 @@ std::string run_scan_case(choices& draw) {
   using Wide = typename Config::wide;
   using InAxis = typename Config::in_axis;
   using OutAxis = typename Config::out_axis;
-  const extents size{draw.integer(1, 3), draw.length(0, 20, 1100), draw.length(0, 12, 540)};
+  // Long or wide, not both: many small cases find more than few large ones.
+  const index_t batches = draw.integer(1, 3), steps = draw.length(0, 20, 1100);
+  const extents size{batches, steps, draw.length(0, 12, steps > 20 ? 24 : 540)};
   const auto order = draw.flip() ? direction::reverse : direction::forward;
 
   // Sequences: offsets with empty ones and padding, states, positions, resets, snapshots.
