@@ -12,7 +12,9 @@
 
 #include <ebb/core/affine.hpp>
 #include <ebb/core/array.hpp>
+#include <ebb/core/scalar.hpp>
 #include <ebb/core/sequences.hpp>
+#include <ebb/core/storage.hpp>
 #include <ebb/core/view.hpp>
 
 #include <ebb/spectrum/geometric.hpp>
@@ -27,7 +29,9 @@
 
 #include <ebb/recurrence/backend/reference.hpp>
 #include <ebb/recurrence/backend/rows.hpp>
+#include <ebb/recurrence/history.hpp>
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/tree.hpp>
 
 #include <ebb/readout/linear.hpp>
