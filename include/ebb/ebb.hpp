@@ -17,14 +17,18 @@
 #include <ebb/core/storage.hpp>
 #include <ebb/core/view.hpp>
 
+#include <ebb/spectrum/complex.hpp>
 #include <ebb/spectrum/geometric.hpp>
 #include <ebb/spectrum/linear.hpp>
 #include <ebb/spectrum/listed.hpp>
 #include <ebb/spectrum/ordered.hpp>
 #include <ebb/spectrum/random.hpp>
 
+#include <ebb/decay/average.hpp>
 #include <ebb/decay/constant.hpp>
+#include <ebb/decay/irregular.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/decay/selective.hpp>
 #include <ebb/decay/stored.hpp>
 
 #include <ebb/recurrence/backend/reference.hpp>

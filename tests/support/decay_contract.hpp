@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   support/decay_contract.hpp
-/// @brief  The contract of a bound decay (decay/concept.hpp), checked on data of 7 steps, 5 channels.
+/// @brief  The contract of a bound decay (decay/concept.hpp), checked on 7 steps of 5 channels.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -41,6 +41,15 @@ constexpr auto real_part(const T& x) {
     return x;
 }
 
+/// A number in another type, rounded; a real one becomes complex with imaginary part 0.
+template <class To, class From>
+constexpr To scalar_as(const From& x) {
+  if constexpr (is_complex<To> && !is_complex<From>)
+    return To(static_cast<real_of_t<To>>(x));
+  else
+    return static_cast<To>(x);
+}
+
 /// The complex conjugate; a real number is its own.
 template <class T>
 constexpr T conjugate(const T& x) {

@@ -64,6 +64,8 @@ struct no_gradients {};
 ///                          adds the product of the cotangent of the filled values with their
 ///                          Jacobian; needed only if D::gradients is not empty
 ///   d.check(size)          optional: throws shape_error unless data of this size fits
+///   d.check(size, gradients)
+///                          optional: throws shape_error unless vjp can add to these gradients
 ///
 /// Contract, checked by tests/decay/contract_test.cpp for every model: the value of an element
 /// does not depend on how steps and channels are cut into blocks; nothing outside the block is
@@ -120,6 +122,21 @@ void require_rates(std::span<const Real> rates, std::string_view where) {
       require_domain(rates[k].imag() >= -most && rates[k].imag() <= most, where,
                      "need finite rates", rates[k].imag());
   }
+}
+
+/// A cotangent in the type of a parameter; what counts for a real one is the real part.
+template <class Param, class State>
+Param cotangent_as(const State& cotangent) {
+  if constexpr (is_complex<State> && !is_complex<Param>)
+    return static_cast<Param>(cotangent.real());
+  else
+    return static_cast<Param>(cotangent);
+}
+
+/// @throws shape_error unless there is a sum for each channel.
+inline void require_sums(std::size_t got, index_t bound, std::string_view where) {
+  require_shape(static_cast<index_t>(got) == bound, where,
+                "need one gradient per channel (got, channels)", got, bound);
 }
 
 /// @throws shape_error unless the data has as many channels as the decay.

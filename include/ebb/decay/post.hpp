@@ -106,6 +106,19 @@ class post_taper {
     std::span<const Param> rates() const { return rates_; }
     std::span<const Param> alpha() const { return alpha_; }
 
+    /// log((t + t_0) / t_ref), which all channels share.
+    Param log_relative_time(index_t position) const {
+      using detail::log;
+      EBB_ASSERT(position >= 1);
+      return Param(Param(log(exactly(position + offset_))) - log_reference_);
+    }
+
+    /// The factor s_{t,k} of a channel, 0 <= channel < N, from the logarithm above.
+    Param taper(std::size_t channel, const Param& log_time) const {
+      using detail::exp;
+      return Param(exp(Param(-alpha_[channel] * log_time)));
+    }
+
     template <class Real, class Axis>
     void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
       const auto first = static_cast<std::size_t>(where.channel);
@@ -113,7 +126,7 @@ class post_taper {
         const Param log_time = log_relative_time(where.position + t);
         for (index_t k = 0; k < block.channels(); ++k) {
           const std::size_t c = first + static_cast<std::size_t>(k);
-          block(t, k) = static_cast<Real>(Param(-rates_[c] * taper(c, log_time)));
+          block(t, k) = detail::scalar_as<Real>(Param(-rates_[c] * taper(c, log_time)));
         }
       }
     }
@@ -127,7 +140,7 @@ class post_taper {
         const Param log_time = log_relative_time(where.position + t);
         for (index_t k = 0; k < cotangent.channels(); ++k) {
           const std::size_t c = first + static_cast<std::size_t>(k);
-          const Param scaled = taper(c, log_time) * static_cast<Param>(cotangent(t, k));
+          const Param scaled = taper(c, log_time) * detail::cotangent_as<Param>(cotangent(t, k));
           if (!sums.rates.empty()) sums.rates[c] -= scaled;
           if (!sums.alpha.empty()) sums.alpha[c] += Param(rates_[c] * log_time * scaled);
         }
@@ -167,23 +180,17 @@ class post_taper {
     void check(const extents& size) const {
       detail::require_channels(static_cast<index_t>(rates_.size()), size, "post_taper");
     }
+    /// @throws shape_error unless there are N gradients of each kind, or none.
+    void check(const extents& size, const gradients& sums) const {
+      for (const auto& some : {sums.rates, sums.alpha})
+        if (!some.empty()) detail::require_sums(some.size(), size.channels, "post_taper");
+    }
 
    private:
     // A position in two halves that every real type holds exactly (or rounds once).
     static Param exactly(index_t position) {
       const index_t low = position % (index_t{1} << 32);
       return Param(Param(static_cast<double>(position - low)) + Param(static_cast<double>(low)));
-    }
-
-    Param log_relative_time(index_t position) const {
-      using detail::log;
-      EBB_ASSERT(position >= 1);
-      return Param(Param(log(exactly(position + offset_))) - log_reference_);
-    }
-
-    Param taper(std::size_t channel, const Param& log_time) const {
-      using detail::exp;
-      return Param(exp(Param(-alpha_[channel] * log_time)));
     }
 
     std::vector<Param> rates_, alpha_;
