@@ -37,5 +37,6 @@
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/recurrence/scan.hpp>
 #include <ebb/recurrence/tree.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 #include <ebb/readout/linear.hpp>

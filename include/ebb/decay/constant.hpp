@@ -43,7 +43,7 @@ class constant_decay {
     void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
       for (index_t k = 0; k < block.channels(); ++k) {
         const auto log_decay =
-            static_cast<Real>(-rates_[static_cast<std::size_t>(where.channel + k)]);
+            detail::scalar_as<Real>(-rates_[static_cast<std::size_t>(where.channel + k)]);
         for (index_t t = 0; t < block.steps(); ++t) block(t, k) = log_decay;
       }
     }
@@ -55,12 +55,16 @@ class constant_decay {
       for (index_t k = 0; k < cotangent.channels(); ++k)
         for (index_t t = 0; t < cotangent.steps(); ++t)
           sums.rates[static_cast<std::size_t>(where.channel + k)] -=
-              static_cast<Param>(cotangent(t, k));
+              detail::cotangent_as<Param>(cotangent(t, k));
     }
 
     /// @throws shape_error unless the data has N channels.
     void check(const extents& size) const {
       detail::require_channels(static_cast<index_t>(rates_.size()), size, "constant_decay");
+    }
+    /// @throws shape_error unless there are N gradients.
+    void check(const extents& size, const gradients& sums) const {
+      detail::require_sums(sums.rates.size(), size.channels, "constant_decay");
     }
 
    private:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -27,10 +28,14 @@ class stored_decay {
   static constexpr decay_kind kind = decay_kind::stored;
   static constexpr decay_form form = Form;
 
+  /// Gradients of 16-bit values are sums in float.
+  using sum_type = std::conditional_t<!is_complex<T> && (std::numeric_limits<T>::digits <
+                                                         std::numeric_limits<float>::digits),
+                                      float, T>;
   /// Where vjp adds: the gradient of each stored value, of the stored shape. A zero stride sums
   /// over what it repeats.
   struct gradients {
-    strided_view<T, Axis> values{};
+    strided_view<sum_type, Axis> values{};
   };
 
   explicit constexpr stored_decay(const strided_view<const T, Axis>& values) : values_(values) {}
@@ -39,7 +44,7 @@ class stored_decay {
 
   template <class Real, class BlockAxis>
   void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
-    if constexpr (std::same_as<BlockAxis, channel_major>) {
+    if constexpr (std::same_as<Axis, channel_major>) {
       for (index_t k = 0; k < block.channels(); ++k)
         for (index_t t = 0; t < block.steps(); ++t) block(t, k) = value<Real>(where, t, k);
     } else {
@@ -51,10 +56,17 @@ class stored_decay {
   template <class Real, class BlockAxis, class CotangentAxis>
   void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
            const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
-    for (index_t t = 0; t < cotangent.steps(); ++t)
+    const auto add = [&](index_t t, index_t k) {
+      sums.values(where.batch, where.step + t, where.channel + k) +=
+          detail::cotangent_as<sum_type>(cotangent(t, k));
+    };
+    if constexpr (std::same_as<Axis, channel_major>) {
       for (index_t k = 0; k < cotangent.channels(); ++k)
-        sums.values(where.batch, where.step + t, where.channel + k) +=
-            static_cast<T>(cotangent(t, k));
+        for (index_t t = 0; t < cotangent.steps(); ++t) add(t, k);
+    } else {
+      for (index_t t = 0; t < cotangent.steps(); ++t)
+        for (index_t k = 0; k < cotangent.channels(); ++k) add(t, k);
+    }
   }
 
   /// @throws shape_error unless the data has the stored shape.
@@ -65,11 +77,17 @@ class stored_decay {
                           own.batches, own.steps, own.channels, size.batches, size.steps,
                           size.channels);
   }
+  /// @throws shape_error unless the gradients have the stored shape.
+  void check(const extents& size, const gradients& sums) const {
+    detail::require_shape(sums.values.size() == size, "stored_decay",
+                          "need gradients of the data's shape", sums.values.batches(),
+                          sums.values.steps(), sums.values.channels());
+  }
 
  private:
   template <class Real>
   Real value(const block_origin& where, index_t t, index_t k) const {
-    return static_cast<Real>(values_(where.batch, where.step + t, where.channel + k));
+    return detail::scalar_as<Real>(values_(where.batch, where.step + t, where.channel + k));
   }
 
   strided_view<const T, Axis> values_;

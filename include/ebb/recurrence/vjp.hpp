@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/vjp.hpp
+/// @brief  The gradients of the scan: its vector-Jacobian product, for all that a scan can do.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+
+#include <ebb/core/overlap.hpp>
+#include <ebb/recurrence/concept.hpp>
+#include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp_tile.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// What is known of the loss: its gradients with respect to what the scan has written. A member
+/// left out is zero.
+///
+/// | member         | shape     | gradient with respect to                      |
+/// |----------------|-----------|-----------------------------------------------|
+/// | `outputs`      | (B, T, N) | the outputs h_t                               |
+/// | `final_states` | (B, S, N) | the final states                              |
+/// | `snapshots`    | (B, M, N) | the snapshots; rows of padding steps are idle |
+template <class T, class State = default_state_t<T>, unit_stride_axis Axis = time_major>
+struct scan_cotangents {
+  strided_view<const T, Axis> outputs{};
+  strided_view<const State> final_states{};
+  strided_view<const State> snapshots{};
+};
+
+/// What is asked for. A member left out is not computed.
+///
+/// | member           | shape     | gradient with respect to                                     |
+/// |------------------|-----------|--------------------------------------------------------------|
+/// | `inputs`         | (B, T, N) | the inputs b_t; overwritten, padding left alone              |
+/// | `initial_states` | (B, S, N) | the initial states; overwritten                              |
+/// | `decay`          |           | the decay's parameters: an object of its type `gradients`,   |
+/// |                  |           | memory of its own; added to what is there                    |
+///
+/// @tparam DecayGradients  the bound decay's `gradients`, or no_gradients
+template <class T, class DecayGradients = no_gradients, class State = default_state_t<T>,
+          unit_stride_axis Axis = time_major>
+struct scan_gradients {
+  strided_view<T, Axis> inputs{};
+  strided_view<State> initial_states{};
+  DecayGradients* decay = nullptr;
+};
+
+namespace detail {
+
+/// Does a view share no element with any of the others?
+template <class View, class... Others>
+bool alone(const View& view, const Others&... others) {
+  return (!overlap(view, others) && ...);
+}
+
+// Everything ebb::scan_vjp promises to refuse, before anything is written.
+template <class Call>
+void check_vjp(const Call& call) {
+  constexpr std::string_view name = "scan_vjp";
+  const auto& in = call.in;
+  const auto& out = call.out;
+  const auto& where = call.where;
+  const auto& given = call.cotangents;
+  const auto& asked = call.gradients;
+  const extents& size = out.size();
+  const extents states{size.batches, where.count(), size.channels};
+  const extents kept{size.batches, static_cast<index_t>(where.snapshot_steps.size()),
+                     size.channels};
+  require_shape(in.size() == size, name,
+                "need in and out of one shape (batches, steps, channels of each)", in.batches(),
+                in.steps(), in.channels(), out.batches(), out.steps(), out.channels());
+  if constexpr (requires { call.decay.check(size); }) call.decay.check(size);
+  where.check(name, size);
+
+  const auto fits = [&](const auto& view, const extents& expected, std::string_view rule) {
+    require_shape(view.data() == nullptr || view.size() == expected, name, rule, view.batches(),
+                  view.steps(), view.channels());
+  };
+  fits(given.outputs, size, "need output cotangents of the shape of out");
+  fits(given.final_states, states,
+       "need final-state cotangents of shape (batches, sequences, channels)");
+  fits(given.snapshots, kept,
+       "need snapshot cotangents of shape (batches, snapshot steps, channels)");
+  fits(asked.inputs, size, "need input gradients of the shape of out");
+  fits(asked.initial_states, states,
+       "need initial-state gradients of shape (batches, sequences, channels)");
+
+  require_shape(elements_apart(asked.inputs) && elements_apart(asked.initial_states), name,
+                "need gradients whose elements do not share memory");
+  require_shape(alone(asked.inputs, in, out, where.initial_states, given.final_states,
+                      given.snapshots, asked.initial_states),
+                name, "need input gradients apart from in, out and all states");
+  require_shape(
+      alone(asked.initial_states, in, out, where.initial_states, given.outputs, given.snapshots),
+      name, "need initial-state gradients apart from in, out and the other states");
+  require_shape(same_memory(asked.inputs, given.outputs) || alone(asked.inputs, given.outputs),
+                name, "need input gradients to be the output cotangents, or apart from them");
+  require_shape(
+      same_memory(asked.initial_states, given.final_states) ||
+          alone(asked.initial_states, given.final_states),
+      name, "need initial-state gradients to be the final-state cotangents, or apart from them");
+  if constexpr (requires { call.decay.view(); })
+    require_shape(alone(call.decay.view(), asked.inputs, asked.initial_states), name,
+                  "need the decay's data apart from input and initial-state gradients");
+  if constexpr (Call::has_decay_gradients) {
+    if (!asked.decay) return;
+    auto& sums = *asked.decay;
+    require_shape(gain_of<typename Call::decay_type> == input_gain::one || !overlap(in, out), name,
+                  "need in as it was, apart from out, where the gain is 1 - a");
+    if constexpr (requires { call.decay.check(size, sums); }) call.decay.check(size, sums);
+    // Of stored decays; elements that share memory are sums over what they repeat.
+    if constexpr (requires { alone(sums.values, call.decay.view()); })
+      require_shape(
+          alone(sums.values, in, out, where.initial_states, given.outputs, given.final_states,
+                given.snapshots, asked.inputs, asked.initial_states, call.decay.view()),
+          name, "need the gradients of stored decays apart from all other data");
+  }
+}
+}  // namespace detail
+
+/// The vector-Jacobian product of ebb::scan: from the gradients of a loss with respect to what the
+/// scan has written to those with respect to what it has read.
+///
+///   g_t = dh_t + conj(a_{t+1}) g_{t+1}      g: the gradient at h_t, final state included
+///   db_t = g_t,                             gain 1 - a: conj(1 - a_t) g_t
+///   da_t = g_t conj(h_{t-1}),               gain 1 - a: g_t conj(h_{t-1} - b_t)
+///   d log a_t = conj(a_t) da_t,             dh_0 = conj(a_1) g_1
+///
+/// in the order of the scan: in reverse t + 1 stands for the step before. A reset before step t
+/// stops the way back, whatever there was: h_{t-1} counts as 0, and nothing comes from g_t. The
+/// decays' gradients are handed block by block to the decay's own `vjp`. Where a decay is an
+/// array of factors, its gradients are those of stored_factors.
+///
+/// Complex: the gradient of a real loss L with respect to x is dL/dRe x + i dL/dIm x, that is
+/// 2 dL/d(conj x); of an analytic y = f(x), g_x = conj(f'(x)) g_y. Any other multiple goes through
+/// unchanged.
+///
+/// Shapes: in, out (batch, time, channel). Units: those of the loss over those of each value.
+///
+/// @param decay       as in the scan
+/// @param in          b, as the scan read it. Its values count only for the decay's gradients
+///                    where the gain is 1 - a; else `out` will do
+/// @param out         h, as the scan wrote it; its values count only for the decay's gradients
+/// @param cotangents  what is known; a member left out is zero
+/// @param gradients   what is asked for. `inputs` may be the cotangents' `outputs`,
+///                    `initial_states` their `final_states`
+/// @param where       as in the scan, the initial states as they were before it; final states and
+///                    snapshots are neither read nor written
+/// @param options     as in the scan
+/// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if `in`
+///   was overwritten by `out` where it counts; else as ebb::scan. Nothing has been written then.
+///
+/// Cost: O(T N), with the decays filled once more; no allocation, about 60 KB of stack.
+/// Accuracy, u the unit roundoff of the state, G the recurrence of g on absolute values, m steps
+/// from t to the end, c = step_roundings of the scan's form with gain one:
+/// |g_t - exact| <= ((1 + u)^(c m + 2) - 1) G_t; each product with it as docs/accuracy.md says.
+/// h_{t-1} is the stored one: data narrower than the state adds its rounding to da.
+template <class Decay, class In, class Out, class T, class State, class DecayGradients,
+          unit_stride_axis CotangentAxis, unit_stride_axis GradientAxis>
+void scan_vjp(const Decay& decay, const In& in, const Out& out,
+              const scan_cotangents<T, State, CotangentAxis>& cotangents,
+              const scan_gradients<T, DecayGradients, State, GradientAxis>& gradients,
+              const sequences<State>& where = {}, const scan_options& options = {}) {
+  static_assert(view_of<const In, const T> && view_of<const Out, const T>,
+                "ebb::scan_vjp: in and out must have the element type of the gradients");
+  static_assert(scan_scalar<T>, "ebb::scan_vjp: the element type is not a scan_scalar");
+  static_assert(detail::decay_or_factors<Decay, State>,
+                "ebb::scan_vjp: the first argument is neither a bound_decay nor an array of "
+                "factors");
+  const strided_view<const T, view_axis<const In>> from = as_view(in);
+  const strided_view<const T, view_axis<const Out>> to = as_view(out);
+  auto&& bound = detail::as_decay<State>(decay);
+  using Bound = std::remove_cvref_t<decltype(bound)>;
+  static_assert(std::is_same_v<DecayGradients, no_gradients> ||
+                    std::is_same_v<DecayGradients, typename Bound::gradients>,
+                "ebb::scan_vjp: the decay has another type of gradients");
+  const detail::vjp_call<Bound, decltype(from), decltype(to), State,
+                         scan_cotangents<T, State, CotangentAxis>,
+                         scan_gradients<T, DecayGradients, State, GradientAxis>>
+      call{bound, from, to, where, cotangents, gradients};
+  detail::check_vjp(call);
+  using tile = detail::vjp_tile<Bound, State, view_axis<const Out>>;
+  tile work;
+  for (index_t b = 0; b < to.batches(); ++b)
+    for (index_t s = 0; s < where.count(); ++s)
+      for (index_t k = 0; k < to.channels(); k += tile::widest)
+        work.walk(call, detail::range_of(where, b, s, to.steps(), options.order), k,
+                  std::min(tile::widest, to.channels() - k));
+}
+
+}  // namespace ebb::inline EBB_ABI
