@@ -37,6 +37,7 @@
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/recurrence/scan.hpp>
 #include <ebb/recurrence/tree.hpp>
+#include <ebb/recurrence/tree_vjp.hpp>
 #include <ebb/recurrence/vjp.hpp>
 
 #include <ebb/readout/linear.hpp>
