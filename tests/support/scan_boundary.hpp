@@ -306,6 +306,17 @@ void check_wide_state() {
        strided_view<const float>(&b, {1, 1000, 1}, {0, 0}), out,
        sequences<float>{.initial_states = narrow.view()}, {}, Backend{});
   CHECK(std::abs(out(999, 0) - 2.0) < 1e-4);
+  // With data in bfloat16 the state stays float: 0.001 is stored as 0.00099945, but a state in
+  // bfloat16 would stay at 1, whose neighbour is 1.0078.
+  const bfloat16 small(0.001);
+  ebb::array<bfloat16> stored(1000, 1);
+  ebb::array<float> kept(1, 1);
+  scan(strided_view<const float>(&one, {1, 1000, 1}, {0, 0}),
+       strided_view<const bfloat16>(&small, {1, 1000, 1}, {0, 0}), stored,
+       sequences<float>{.initial_states = narrow.view(), .final_states = kept.view()}, {},
+       Backend{});
+  CHECK(std::abs(kept(0, 0) - (1 + 1000 * static_cast<double>(static_cast<float>(small)))) < 1e-4);
+  CHECK(static_cast<float>(stored(999, 0)) == 2.0f);  // 1.99945 to 8 digits
 }
 
 }  // namespace ebb::test
