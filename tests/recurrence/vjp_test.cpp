@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "support/scan_contract.hpp"
-#include "support/vjp_oracle.hpp"
+#include "support/vjp_contract.hpp"
 
 namespace {
 
@@ -95,111 +94,13 @@ TEST_CASE("complex gradients are the slopes of a real loss") {
   CHECK(got.decays[0] == complex(8, 6));
 }
 
-template <class T, class State, class InAxis, class OutAxis, class CotangentAxis>
-struct config {
-  using value = T;
-  using state = State;
-  using in_axis = InAxis;
-  using out_axis = OutAxis;
-  using cotangent_axis = CotangentAxis;
-  using wide = std::conditional_t<ebb::is_complex<State>, std::complex<long double>, long double>;
-};
-
-/// What surrounds the data of a test.
-struct surroundings {
-  std::vector<index_t> offsets{}, first{}, kept{};
-  std::vector<std::uint8_t> resets{};
-};
-
-/// All gradients of one scan against their definition; the same again over the cotangents.
-template <class Config, class Decay>
-void check_definition(const Decay& inner, const extents& size, const surroundings& around,
-                      direction order) {
-  using T = typename Config::value;
-  using State = typename Config::state;
-  using Wide = typename Config::wide;
-  using Axis = typename Config::cotangent_axis;
-  const test::observed<Decay, State> decay{inner};
-  sequences<State> where{.offsets = around.offsets,
-                         .first_positions = around.first,
-                         .resets = around.resets,
-                         .snapshot_steps = around.kept};
-  const extents states{size.batches, where.count(), size.channels};
-  const extents kept{size.batches, static_cast<index_t>(around.kept.size()), size.channels};
-  const auto in = test::random_inputs<T, typename Config::in_axis>(size, 31);
-  const auto start = test::random_inputs<State, time_major>(states, 32);
-  auto given = test::random_inputs<T, Axis>(size, 33);
-  auto last = test::random_inputs<State, time_major>(states, 34);
-  const auto at_kept = test::random_inputs<State, time_major>(kept, 35);
-  ebb::array<State> snapshots(kept), final_states(states);
-  where.initial_states = start.view();
-  where.final_states = final_states.view();
-  where.snapshots = snapshots.view();
-  ebb::array<T, typename Config::out_axis> out(size);
-  ebb::scan(decay, in, out, where, {order});
-
-  const scan_cotangents<T, State, Axis> cotangents{std::as_const(given).view(),
-                                                   std::as_const(last).view(), at_kept.view()};
-  ebb::array<T, Axis> inputs(size);
-  for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i) inputs.data()[i] = T(-7);
-  ebb::array<State> filled(size), initial(states);
-  typename test::observed<Decay, State>::gradients sums{filled.view()};
-  const scan_gradients<T, decltype(sums), State, Axis> gradients{inputs.view(), initial.view(),
-                                                                 &sums};
-  const auto finals_before = final_states, snapshots_before = snapshots;
-  ebb::scan_vjp(decay, in, out, cotangents, gradients, where, {order});
-  const auto truth =
-      test::vjp_truth_of<Wide>(decay, std::as_const(in).view(), cotangents, where, order);
-  test::check_expected("inputs", std::as_const(inputs).view(), truth.inputs, T(-7));
-  test::check_expected("filled", std::as_const(filled).view(), truth.filled, State(0));
-  test::check_expected("initial", std::as_const(initial).view(), truth.initial, State(-7));
-  CHECK(sums.wrong_blocks == 0);
-  CHECK(test::same_bits(final_states, finals_before));
-  CHECK(test::same_bits(snapshots, snapshots_before));
-
-  // In place; the padding keeps the cotangents it had.
-  for (index_t b = 0; b < size.batches; ++b)
-    for (index_t t = 0; t < size.steps; ++t)
-      for (index_t k = 0; k < size.channels; ++k)
-        if (truth.inputs(b, t, k).allowed < 0) inputs(b, t, k) = given(b, t, k);
-  const scan_gradients<T, ebb::no_gradients, State, Axis> same{given.view(), last.view()};
-  ebb::scan_vjp(decay, in, out, cotangents, same, where, {order});
-  CHECK(test::same_bits(given, inputs));
-  CHECK(test::same_bits(last, initial));
-}
-
-using real_rows = config<float, float, time_major, time_major, time_major>;
-using real_columns = config<double, double, channel_major, channel_major, channel_major>;
-using wide_states = config<float, double, time_major, channel_major, time_major>;
-using complex_rows =
-    config<std::complex<float>, std::complex<float>, channel_major, time_major, time_major>;
-using complex_columns =
-    config<std::complex<double>, std::complex<double>, time_major, channel_major, channel_major>;
-using sixteen_bits = config<ebb::bfloat16, float, time_major, time_major, channel_major>;
+using real_rows = test::vjp_config<float, float, time_major, time_major, time_major>;
+using real_columns = test::vjp_config<double, double, channel_major, channel_major, channel_major>;
+using wide_states = test::vjp_config<float, double, time_major, channel_major, time_major>;
 
 TEST_CASE_TEMPLATE("every gradient is the definition's", Config, real_rows, real_columns,
-                   wide_states, complex_rows, complex_columns, sixteen_bits) {
-  constexpr auto forward = direction::forward, reverse = direction::reverse;
-  const auto check = [](const extents& size, const surroundings& around, direction order) {
-    test::for_each_decay<Config>(
-        size, [&](const auto& decay) { check_definition<Config>(decay, size, around, order); });
-  };
-  check({1, 1, 1}, {}, forward);
-  check({1, 0, 3}, {}, forward);
-  check({1, 7, 0}, {}, reverse);
-  // Padding on both sides, empty sequences, a sequence of one step, resets everywhere.
-  surroundings packed{{2, 2, 9, 10, 30, 30, 38},
-                      {1, 2, 3, 4, 5, 6, 70, 80, 90, 100, 110, 120},
-                      {0, 2, 8, 9, 29, 37, 39},
-                      test::random_resets({2, 40, 1}, 36)};
-  check({2, 40, 5}, packed, forward);
-  check({2, 40, 5}, packed, reverse);
-  check({1, 6, 2}, {{4}, {}, {5}, {}}, forward);  // nothing but padding
-  // Across the edges of blocks and of tiles.
-  const surroundings whole{{}, {}, {0, 101, 102, 269}, {}};
-  check({1, 270, 20}, whole, forward);
-  check({1, 270, 20}, {{}, {1000}, {3}, test::random_resets({1, 270, 1}, 37)}, reverse);
-  check({1, 6, 530}, {}, reverse);
+                   wide_states) {
+  test::check_vjp_contract<Config>();
 }
 
 // The gradients of one quantity only, and what is left out counts as zero.
@@ -328,7 +229,7 @@ TEST_CASE_TEMPLATE("nothing leaks through a reset", T, float, std::complex<doubl
 TEST_CASE_TEMPLATE("pieces give the whole", Axis, time_major, channel_major) {
   const extents size{2, 150, 20};
   const index_t cut = 67;
-  using Config = config<float, float, Axis, Axis, Axis>;
+  using Config = test::vjp_config<float, float, Axis, Axis, Axis>;
   const auto in = test::random_inputs<float, Axis>(size, 61);
   const auto given = test::random_inputs<float, Axis>(size, 62);
   const auto last = test::random_inputs<float, time_major>({2, 1, 20}, 63);
