@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   refuses("scan: need in to be out itself, or apart from it", [&] { ebb::scan(a, repeated, out); });
   refuses("scan: need an out whose elements do not share memory",
           [&] { ebb::scan(a, in, repeated); });
-  refuses("scan: need stored decays apart from out, final states and snapshots",
+  refuses("scan: need the decay's data apart from out, final states and snapshots",
           [&] { ebb::scan(shifted, in, out); });
   refuses("scan: need final states apart from in and out",
           [&] { ebb::scan(a, in, out, sequences<float>{.final_states = inside}); });

@@ -380,7 +380,8 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed is refused") {
   const auto stored = ebb::stored_factors(a);
   using sums = decltype(stored)::gradients;
   sums shared{place}, over_decays{a.view()};
-  const std::string decays_apart = "scan_vjp: need the gradients of stored decays apart from all";
+  const std::string decays_apart =
+      "scan_vjp: need the gradients of the decay's data apart from all";
   refuses(decays_apart, [&] {
     ebb::scan_vjp(stored, in, out, known{},
                   scan_gradients<float, sums>{.inputs = place, .decay = &shared});

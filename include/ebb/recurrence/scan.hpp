@@ -61,7 +61,7 @@ void check_memory(std::string_view name, const Decay& decay,
                     !overlap(where.initial_states, where.final_states),
                 name, "need final states to be the initial ones, or apart from them");
   if constexpr (requires { decay.view(); })
-    apart(decay.view(), "need stored decays apart from out, final states and snapshots");
+    apart(decay.view(), "need the decay's data apart from out, final states and snapshots");
 }
 
 template <class Decay, class T, class InAxis, class OutAxis, class State>

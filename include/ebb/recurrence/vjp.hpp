@@ -110,12 +110,15 @@ void check_vjp(const Call& call) {
     require_shape(gain_of<typename Call::decay_type> == input_gain::one || !overlap(in, out), name,
                   "need in as it was, apart from out, where the gain is 1 - a");
     if constexpr (requires { call.decay.check(size, sums); }) call.decay.check(size, sums);
-    // Of stored decays; elements that share memory are sums over what they repeat.
-    if constexpr (requires { alone(sums.values, call.decay.view()); })
-      require_shape(
-          alone(sums.values, in, out, where.initial_states, given.outputs, given.final_states,
-                given.snapshots, asked.inputs, asked.initial_states, call.decay.view()),
-          name, "need the gradients of stored decays apart from all other data");
+    // Elements that share memory are sums over what they repeat.
+    const auto sums_apart = [&](const auto& array) {
+      require_shape(alone(array, in, out, where.initial_states, given.outputs, given.final_states,
+                          given.snapshots, asked.inputs, asked.initial_states, call.decay.view()),
+                    name, "need the gradients of the decay's data apart from all other data");
+    };
+    if constexpr (requires { alone(sums.values, call.decay.view()); }) sums_apart(sums.values);
+    if constexpr (requires { alone(sums.raw, call.decay.view()); }) sums_apart(sums.raw);
+    if constexpr (requires { alone(sums.dt, call.decay.view()); }) sums_apart(sums.dt);
   }
 }
 }  // namespace detail
