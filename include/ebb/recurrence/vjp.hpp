@@ -111,14 +111,17 @@ void check_vjp(const Call& call) {
                   "need in as it was, apart from out, where the gain is 1 - a");
     if constexpr (requires { call.decay.check(size, sums); }) call.decay.check(size, sums);
     // Elements that share memory are sums over what they repeat.
-    const auto sums_apart = [&](const auto& array) {
+    const auto sums_apart = [&](const auto& array, const auto& read) {
       require_shape(alone(array, in, out, where.initial_states, given.outputs, given.final_states,
                           given.snapshots, asked.inputs, asked.initial_states, call.decay.view()),
                     name, "need the gradients of the decay's data apart from all other data");
     };
-    if constexpr (requires { alone(sums.values, call.decay.view()); }) sums_apart(sums.values);
-    if constexpr (requires { alone(sums.raw, call.decay.view()); }) sums_apart(sums.raw);
-    if constexpr (requires { alone(sums.dt, call.decay.view()); }) sums_apart(sums.dt);
+    if constexpr (requires { alone(sums.values, call.decay.view()); })
+      sums_apart(sums.values, call.decay.view());
+    if constexpr (requires { alone(sums.raw, call.decay.view()); })
+      sums_apart(sums.raw, call.decay.view());
+    if constexpr (requires { alone(sums.dt, call.decay.view()); })
+      sums_apart(sums.dt, call.decay.view());
   }
 }
 }  // namespace detail
