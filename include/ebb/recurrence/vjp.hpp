@@ -113,7 +113,7 @@ void check_vjp(const Call& call) {
     // Elements that share memory are sums over what they repeat.
     const auto sums_apart = [&](const auto& array, const auto& read) {
       require_shape(alone(array, in, out, where.initial_states, given.outputs, given.final_states,
-                          given.snapshots, asked.inputs, asked.initial_states, call.decay.view()),
+                          given.snapshots, asked.inputs, asked.initial_states, read),
                     name, "need the gradients of the decay's data apart from all other data");
     };
     if constexpr (requires { alone(sums.values, call.decay.view()); })
