@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit storage: every pattern, and every place between two neighbours, by the definition of rounding.
+// 16-bit storage: every pattern, and every place between two neighbours, by the definition of
+// rounding.
 #include <doctest/doctest.h>
 
 #include <cmath>

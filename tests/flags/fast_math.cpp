@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under -ffast-math the scan is refused, unless EBB_ALLOW_FAST_MATH accepts what is lost. Finite data
-// and decays well below 1 then still come out right to a few roundings.
+// Under -ffast-math the scan is refused, unless EBB_ALLOW_FAST_MATH accepts what is lost. Finite
+// data and decays well below 1 then still come out right to a few roundings.
 #include <cmath>
 
 #include <ebb/ebb.hpp>

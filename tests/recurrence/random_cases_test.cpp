@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of arbitrary calls against the definition: shapes, layouts, sequences, resets, snapshots.
+// Thousands of arbitrary calls against the definition: shapes, layouts, sequences, resets,
+// snapshots.
 #include <doctest/doctest.h>
 
 #include <complex>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scan over a tree: every path is the scan along it; a path is accepted; drafts are rolled back.
+// The scan over a tree: every path is the scan along it; a path is accepted; drafts are rolled
+// back.
 #include <doctest/doctest.h>
 
 #include <complex>

@@ -25,7 +25,8 @@ using ebb::sequences;
 using ebb::test::draws;
 using wide = long double;
 
-/// (8 (f(d) - f(-d)) - (f(2 d) - f(-2 d))) / (12 d): the slope of f at 0 up to d^4 max |f'''''| / 30.
+/// (8 (f(d) - f(-d)) - (f(2 d) - f(-2 d))) / (12 d): the slope of f at 0 up to d^4 max |f'''''| /
+/// 30.
 constexpr wide step = 0x1p-12L;
 template <class Loss>
 wide slope(const Loss& f) {

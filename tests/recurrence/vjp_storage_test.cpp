@@ -24,8 +24,8 @@ TEST_CASE_TEMPLATE("every gradient is the definition's", Config, complex_rows, c
   ebb::test::check_vjp_contract<Config>();
 }
 
-// The small case of vjp_test.cpp, whose numbers are exact in 8 digits; gradients of 16-bit decays are
-// sums in float.
+// The small case of vjp_test.cpp, whose numbers are exact in 8 digits; gradients of 16-bit decays
+// are sums in float.
 TEST_CASE("16-bit decays have float gradients") {
   using ebb::bfloat16;
   ebb::array<bfloat16> a(3, 1), b(3, 1), h(3, 1), dh(3, 1), db(3, 1);

@@ -14,7 +14,8 @@ namespace ebb::inline EBB_ABI {
 
 /// A ring of the last K states. Rejected steps are undone by rolling back; the scan has no inverse.
 ///
-/// Cost: construction allocates K N values; nothing else does. `keep` and `roll_back` copy N values.
+/// Cost: construction allocates K N values; nothing else does. `keep` and `roll_back` copy N
+/// values.
 template <class State>
 class state_history {
  public:
@@ -52,7 +53,8 @@ class state_history {
   }
 
   /// Restore the state before the step at a position, and forget what came after it.
-  /// @throws domain_error unless that state is remembered; shape_error unless `state` has N channels.
+  /// @throws domain_error unless that state is remembered; shape_error unless `state` has N
+  ///   channels.
   void roll_back(index_t next_position, layer_state<State>& state) {
     detail::require_shape(static_cast<index_t>(state.values.size()) == channels_, "state_history",
                           "need a state of N channels (got, N)", state.values.size(), channels_);

@@ -15,15 +15,15 @@ namespace ebb::inline EBB_ABI {
 
 /// A tree of T steps in each of B batch entries. Every step names the step that it continues.
 ///
-/// | member            | shape      | meaning                                     | if left out     |
-/// |-------------------|------------|---------------------------------------------|-----------------|
-/// | `parents`         | T or B T   | parents[t] < t, or -1: the initial state    | needed          |
-/// | `first_positions` | B          | position of the steps whose parent is -1;   | all 1           |
-/// |                   |            | a step stands one behind its parent         |                 |
-/// | `initial_states`  | (B, 1, N)  | the state before the tree                   | zero            |
-/// | `states`          | (B, T, N)  | gets the state after each step, all digits; | `out` keeps     |
-/// |                   |            | needed unless `out` is time_major and of    | them            |
-/// |                   |            | type State                                  |                 |
+/// | member            | shape     | meaning                                     | if left out  |
+/// |-------------------|-----------|---------------------------------------------|--------------|
+/// | `parents`         | T or B T  | parents[t] < t, or -1: the initial state    | needed       |
+/// | `first_positions` | B         | position of the steps whose parent is -1;   | all 1        |
+/// |                   |           | a step stands one behind its parent         |              |
+/// | `initial_states`  | (B, 1, N) | the state before the tree                   | zero         |
+/// | `states`          | (B, T, N) | gets the state after each step, all digits; | `out` keeps  |
+/// |                   |           | needed unless `out` is time_major and of    | them         |
+/// |                   |           | type State                                  |              |
 template <class State>
 struct step_tree {
   std::span<const index_t> parents{};

@@ -155,8 +155,9 @@ void check_vjp(const Call& call) {
 /// @param where       as in the scan, the initial states as they were before it; final states and
 ///                    snapshots are neither read nor written
 /// @param options     as in the scan
-/// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if `in`
-///   was overwritten by `out` where it counts; else as ebb::scan. Nothing has been written then.
+/// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if
+///   `in` was overwritten by `out` where it counts; else as ebb::scan. Nothing has been written
+///   then.
 ///
 /// Cost: O(T N), with the decays filled once more; no allocation, about 60 KB of stack.
 /// Accuracy, u the unit roundoff of the state, G the recurrence of g on absolute values, m steps

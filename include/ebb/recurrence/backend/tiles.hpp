@@ -46,7 +46,8 @@ index_t run_end(const sequences<State>& where, const walk_range& range, index_t 
 ///
 ///   Kernel::row<Form, Gain>(weights, state, x, x_stride, y, width)        one step, many channels
 ///   Kernel::column<Form, Gain>(weights, w_stride, h, x, x_stride, y, stride, count) -> h
-///                                                        one channel, many steps; stride is 1 or -1
+///                                                        one channel, many steps; stride is 1 or
+///                                                        -1
 ///
 /// The order of operations on an element does not depend on the tiles and blocks.
 template <class Kernel, class Decay, class State, class Axis>
@@ -83,8 +84,7 @@ class tile {
       for (index_t i = 0; i < count;) {
         if (where.resets_at(range.batch, range.step(done + i), out.steps()))
           std::fill_n(state_, width_, State(0));
-        const index_t stop =
-            run_end(where, range, done + i + 1, done + count, out.steps()) - done;
+        const index_t stop = run_end(where, range, done + i + 1, done + count, out.steps()) - done;
         walk(in, out, range, t, k, count, i, stop);
         i = stop;
         keep_snapshot(where, range.batch, range.step(done + i - 1), k);
@@ -112,7 +112,8 @@ class tile {
     const strided_view<State, Axis> block(values(), {1, count, width_}, {0, row});
     decay.fill(origin, block);
     if constexpr (!in_place || form == decay_form::log_factor) {
-      const index_t rows = rows_are_steps ? count : width_, length = rows_are_steps ? width_ : count;
+      const index_t rows = rows_are_steps ? count : width_,
+                    length = rows_are_steps ? width_ : count;
       for (index_t r = 0; r < rows; ++r)
         for (index_t i = 0; i < length; ++i)
           weights_[r * row + i] = weight_of<form>(values()[r * row + i]);
