@@ -12,8 +12,7 @@
 #include <ebb/decay/concept.hpp>
 
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ && !defined(EBB_ALLOW_FAST_MATH)
-#error "ebb/recurrence: infinite values, NaN and the order of sums are part of the contract; drop \
--ffast-math and -ffinite-math-only, or define EBB_ALLOW_FAST_MATH (docs/backends.md)."
+#error "ebb needs IEEE arithmetic: drop -ffast-math (or EBB_ALLOW_FAST_MATH: docs/backends.md)"
 #endif
 
 namespace ebb::inline EBB_ABI {
