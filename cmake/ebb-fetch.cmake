@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # With EBB_FETCH_DEPS=ON: downloads what is not installed, pinned by hash. All of it is headers only, so
 # nothing of its build runs: each becomes an imported target, whose headers raise no warnings of ours.
-# Without network: unpack a copy and give -DFETCHCONTENT_SOURCE_DIR_EIGEN=/its/folder (BOOST, DOCTEST, CLI11).
+# Without network: unpack a copy and give -DFETCHCONTENT_SOURCE_DIR_EIGEN=/its/folder (BOOST, XSIMD, DOCTEST, CLI11).
 include(FetchContent)
 
 # ebb_fetch_headers(<name> <target> <pattern of its include folders> <where>...)
@@ -32,6 +32,12 @@ function(ebb_fetch_boost)
     URL_HASH SHA256=2e64e5d79a738d0fa6fb546c6e5c2bd28f88d268a2a080546f74e5ff98f29d0e
     DOWNLOAD_EXTRACT_TIMESTAMP ON)
   set(Boost_VERSION 1.84.0 PARENT_SCOPE)
+endfunction()
+
+function(ebb_fetch_xsimd)
+  ebb_fetch_headers(xsimd ebb::xsimd "/include"
+    GIT_REPOSITORY https://github.com/xtensor-stack/xsimd.git
+    GIT_TAG 1f8dd9c8e162968d9b4ff0251c56d431b8777f36)  # 13.2.0
 endfunction()
 
 function(ebb_fetch_doctest)

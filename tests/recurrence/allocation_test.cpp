@@ -10,7 +10,9 @@
 #include <ebb/core/array.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/recurrence/backend/automatic.hpp>
 #include <ebb/recurrence/backend/reference.hpp>
+#include <ebb/recurrence/backend/threads.hpp>
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/recurrence/vjp.hpp>
 #include <ebb/spectrum/geometric.hpp>
@@ -68,6 +70,18 @@ TEST_CASE("no allocation in gradients") {
   decltype(logs)::gradients each{values.view()};
   const ebb::scan_gradients<float, decltype(each)> all{.inputs = b.view(), .decay = &each};
   CHECK(allocations_in([&] { ebb::scan_vjp(logs, h, h, known, all); }) == 0);
+}
+
+TEST_CASE_TEMPLATE("no allocation on threads that are there", Backend, ebb::threads<>,
+                   ebb::automatic<>) {
+  const Backend backend(ebb::threads<>(3, {}, 1));
+  ebb::array<float> b(500, 600), h(500, 600), a(500, 600);
+  const auto call = [&] {
+    ebb::scan(a, b, h, backend);
+    ebb::scan(ebb::stored_logs(a), b, b, backend);
+  };
+  CHECK(allocations_in(call) > 0);
+  for (int i = 0; i < 20; ++i) CHECK(allocations_in(call) == 0);
 }
 
 }  // namespace

@@ -99,6 +99,10 @@ struct surveyor {
   }
 };
 
+static_assert(ebb::bound_decay<coded_decay, double>);
+static_assert(ebb::scan_backend_for<surveyor, coded_decay, double>);
+static_assert(ebb::scan_backend_for<ebb::threads<surveyor, backwards>, coded_decay, double>);
+
 template <class Axis>
 void check_cut(const extents& size, const std::vector<index_t>& offsets, bool positions,
                index_t minimum_work) {

@@ -16,7 +16,7 @@ using ebb::channel_major;
 using ebb::time_major;
 
 // Time-major outputs go by rows, whatever their width, channel-major ones by columns, which
-// products fused with sums may tell apart. So where there are such, steps of channel-major data
+// fused products may tell apart. So where there are such, steps of channel-major data
 // (which go by rows) and outputs of the other axis than the inputs are not compared to the bit.
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 constexpr bool fused = true;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/core/executor.hpp
+/// @brief  Where independent calls run: a pool of threads, the calling thread, or your own.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <ebb/core/error.hpp>
+#include <ebb/core/numeric.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// A way to run independent calls.
+///
+///   e.run(count, f)     calls f(i) once for each i in 0 .. count - 1, in any order and possibly at
+///                       once, and returns when all have returned. The first exception is rethrown;
+///                       calls that have not begun by then are left out.
+///   e.concurrency()     how many calls may run at once, >= 1: how finely to cut the work
+///
+/// The work of the calls happens before the return of `run`. An engine with a pool of its own wraps
+/// it in a struct with these two members.
+template <class E>
+concept executor = requires(E& e, const E& fixed, index_t count, void (*call)(index_t)) {
+  { e.run(count, call) } -> std::same_as<void>;
+  { fixed.concurrency() } -> std::convertible_to<index_t>;
+};
+
+/// Runs everything on the calling thread, in order.
+struct inline_executor {
+  template <class F>
+  void run(index_t count, const F& call) {
+    for (index_t i = 0; i < count; ++i) call(i);
+  }
+  index_t concurrency() const { return 1; }
+};
+
+/// Threads that sleep until there is work. The caller of `run` takes part.
+///
+/// Any number of threads may call `run` at once. The first gets the workers; a call that finds them
+/// taken, or that comes from within a call, runs on its own thread. Workers are started by the
+/// first run that has use for them, and nothing allocates after that.
+///
+/// Cost: about the time in which the system wakes a thread, 5 to 50 us, of which the caller spends
+/// a few us itself: it works while the others wake up, and nobody ever spins.
+class thread_pool {
+ public:
+  /// One thread for each processor that this process may use.
+  thread_pool() : thread_pool(std::max<index_t>(1, std::thread::hardware_concurrency())) {}
+
+  /// @param threads  how many work at once, the caller included, 1 <= threads <= 4096
+  /// @throws domain_error outside this domain.
+  explicit thread_pool(index_t threads) : threads_(threads) {
+    detail::require_domain(threads >= 1 && threads <= 4096, "thread_pool",
+                           "need 1 <= threads <= 4096", threads);
+  }
+
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+
+  /// Waits for nothing: no run may be under way.
+  ~thread_pool() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  index_t concurrency() const { return threads_; }
+
+  /// @throws what a call throws; std::system_error where the first run cannot start a thread,
+  ///   before any call.
+  template <class F>
+  void run(index_t count, const F& call) {
+    job all{[](const void* f, index_t i) { (*static_cast<const F*>(f))(i); }, &call, count};
+    if (count > 1 && threads_ > 1 && publish(all)) {
+      all.take_part(mutex_);
+      retire(all);
+    } else {
+      all.take_part(mutex_);
+    }
+    if (all.error) std::rethrow_exception(all.error);
+  }
+
+ private:
+  // One run. It lives on the stack of the caller, who leaves when no worker is inside any more.
+  struct job {
+    void (*call)(const void*, index_t);
+    const void* context;
+    index_t count;
+    std::atomic<index_t> next{0};
+    index_t inside = 0;          // workers at it; guarded by the pool's mutex
+    std::exception_ptr error{};  // the first one; the same
+
+    bool open() const { return next.load(std::memory_order_relaxed) < count; }
+
+    void take_part(std::mutex& mutex) {
+#if EBB_EXCEPTIONS
+      try {
+        call_all();
+      } catch (...) {
+        next.store(count, std::memory_order_relaxed);
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+#else
+      (void)mutex;
+      call_all();
+#endif
+    }
+
+    void call_all() {
+      for (;;) {
+        const index_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count) return;
+        call(context, i);
+      }
+    }
+  };
+
+  // False where the workers are taken.
+  bool publish(job& all) {
+    std::size_t wanted;
+    {
+      const std::lock_guard lock(mutex_);
+      if (current_) return false;
+      if (workers_.empty()) start();
+      current_ = &all;
+      wanted = std::min(workers_.size(), static_cast<std::size_t>(all.count - 1));
+    }
+    if (wanted == workers_.size())
+      work_.notify_all();
+    else
+      for (std::size_t i = 0; i < wanted; ++i) work_.notify_one();
+    return true;
+  }
+
+  void retire(job& all) {
+    std::unique_lock lock(mutex_);
+    current_ = nullptr;
+    left_.wait(lock, [&] { return all.inside == 0; });
+  }
+
+  void start() {
+    workers_.reserve(static_cast<std::size_t>(threads_ - 1));
+    for (index_t i = 1; i < threads_; ++i) workers_.emplace_back([this] { serve(); });
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      work_.wait(lock, [this] { return stopping_ || (current_ && current_->open()); });
+      if (stopping_) return;
+      job& all = *current_;
+      ++all.inside;
+      lock.unlock();
+      all.take_part(mutex_);
+      lock.lock();
+      if (--all.inside == 0) left_.notify_all();
+    }
+  }
+
+  index_t threads_;
+  std::mutex mutex_;
+  std::condition_variable work_, left_;
+  job* current_ = nullptr;
+  bool stopping_ = false;
+  std::vector<std::thread> workers_;
+};
+
+static_assert(executor<inline_executor> && executor<thread_pool>);
+
+}  // namespace ebb::inline EBB_ABI

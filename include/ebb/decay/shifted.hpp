@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/decay/shifted.hpp
+/// @brief  A decay as a part of the data sees it.
+#pragma once
+
+#include <ebb/decay/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Another decay for a part of its data that begins at a batch entry and a channel.
+///
+///   fill({b, t, k, position}) = decay.fill({b + first.batch, t + first.step, k + first.channel,
+///                                           position})
+///
+/// Positions are absolute and stay. The decay must outlive this object.
+/// Cost and accuracy: those of the decay.
+template <class Decay>
+class shifted_decay {
+ public:
+  static constexpr decay_kind kind = Decay::kind;
+  static constexpr decay_form form = Decay::form;
+  static constexpr input_gain gain = gain_of<Decay>;
+  using gradients = typename Decay::gradients;
+
+  /// @param first  where the part begins in the decay's own data; its position is not used
+  shifted_decay(const Decay& decay, const block_origin& first) : decay_(&decay), first_(first) {}
+
+  template <class Real, class Axis>
+  void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
+    decay_->fill(moved(where), block);
+  }
+
+  template <class Real, class Axis, class CotangentAxis>
+  void vjp(const block_origin& where, const strided_view<const Real, Axis>& block,
+           const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+    decay_->vjp(moved(where), block, cotangent, sums);
+  }
+
+ private:
+  block_origin moved(const block_origin& where) const {
+    return {where.batch + first_.batch, where.step + first_.step, where.channel + first_.channel,
+            where.position};
+  }
+
+  const Decay* decay_;
+  block_origin first_;
+};
+
+}  // namespace ebb::inline EBB_ABI
