@@ -16,19 +16,25 @@
 namespace ebb::inline EBB_ABI {
 
 namespace detail {
-// A bound decay is itself; anything that can be seen as an array holds factors.
+// A bound decay is itself; anything that can be seen as an array holds factors. A wrong argument gets
+// a sentence, and what the concept misses after it.
 template <class State, class Decay>
 decltype(auto) as_decay(const Decay& decay) {
-  if constexpr (bound_decay<Decay, State>)
+  if constexpr (bound_decay<Decay, State>) {
     return (decay);
-  else
+  } else if constexpr (requires { as_view(decay); }) {
     return stored_factors(decay);
+  } else {
+    if constexpr (decay_for<Decay, parameter_t<State>>)
+      static_assert(bound_decay<Decay, State>,
+                    "ebb::scan: the first argument is a policy; bind it first: policy.bind(rates)");
+    else
+      static_assert(
+          bound_decay<Decay, State>,
+          "ebb::scan: the first argument is neither an array of factors nor a bound_decay");
+    return (decay);
+  }
 }
-
-template <class Decay, class State>
-concept decay_or_factors = bound_decay<Decay, State> || requires(const Decay& d) {
-  as_view(d);
-};
 
 // What ebb::scan promises to refuse about shapes and shared memory, before anything is written.
 template <class Decay, class T, class InAxis, class OutAxis, class State>
@@ -98,8 +104,6 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
   static_assert(outlives_call<Out>, "ebb::scan: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
   static_assert(scan_scalar<T>, "ebb::scan: the element type is not a scan_scalar");
-  static_assert(detail::decay_or_factors<Decay, State>,
-                "ebb::scan: the first argument is neither a bound_decay nor an array of factors");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
   const auto to = as_view(out);
   auto&& bound = detail::as_decay<State>(decay);

@@ -104,8 +104,6 @@ void scan_tree_vjp(const Decay& decay, const In& in, const States& states,
                    const Cotangents& cotangents,
                    const tree_gradients<State, DecayGradients>& gradients,
                    const step_tree<State>& tree) {
-  static_assert(detail::decay_or_factors<Decay, State>,
-                "ebb::scan_tree_vjp: the first argument is neither a bound_decay nor an array");
   constexpr std::string_view name = "scan_tree_vjp";
   const auto from = as_view(in);
   const strided_view<const State> kept = as_view(states);
