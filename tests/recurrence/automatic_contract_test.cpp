@@ -63,8 +63,8 @@ TEST_CASE("large scans go to the executor") {
   const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
   const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
   // 2^18 elements, and fewer.
-  CHECK(runs(constant, {1, 4096, 64}) == 1);
-  CHECK(runs(constant, {1, 4095, 64}) == 0);
+  CHECK(runs(constant, {2, 2048, 64}) == 1);
+  CHECK(runs(constant, {2, 2047, 64}) == 0);
   CHECK(runs(constant, {64, 64, 64}) == 1);
   // An exponential for each element: 2^14.
   CHECK(runs(taper, {1, 256, 64}) == 1);

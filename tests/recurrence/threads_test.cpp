@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <ebb/core/array.hpp>
-#include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/recurrence/backend/threads.hpp>
 #include <ebb/recurrence/layer.hpp>
@@ -44,7 +43,7 @@ double code(index_t b, index_t t, index_t k) {
 
 struct coded_decay {
   static constexpr ebb::decay_kind kind = ebb::decay_kind::input;
-  static constexpr ebb::decay_form form = ebb::decay_form::factor;
+  static constexpr ebb::decay_form form = ebb::decay_form::log_factor;
   static constexpr ebb::input_gain gain = ebb::input_gain::one_minus_decay;
   using gradients = ebb::no_gradients;
 
@@ -189,19 +188,34 @@ TEST_CASE_TEMPLATE("every sequence and channel lies in one task, with its own pa
 }
 
 TEST_CASE("as many tasks as there is work for") {
-  const auto calls = [](const extents& size) {
-    backwards executor;  // of three threads: 12 tasks at most, but for rounding
+  // Three threads: 12 tasks at most, but for rounding, of 1000 elements.
+  const auto calls = [](const extents& size, bool exponentials) {
+    backwards executor;
+    const ebb::threads<ebb::rows, backwards> backend(executor, {}, 1000);
     const ebb::array<float> a(size);
     ebb::array<float> h(size);
-    ebb::scan(a, h, h, ebb::threads<ebb::rows, backwards>(executor, {}, 1000));
+    if (exponentials)
+      ebb::scan(ebb::stored_logs(a), h, h, backend);
+    else
+      ebb::scan(a, h, h, backend);
     return executor.calls;
   };
-  CHECK(calls({1, 1, 64}) == 0);     // little work: no task at all
-  CHECK(calls({1, 1000, 64}) == 2);  // 256 bytes a row: two pairs of lines
-  CHECK(calls({1, 1000, 31}) == 0);  // one
-  CHECK(calls({1, 1000, 3200}) == 12);
-  CHECK(calls({1, 2, 3200}) == 6);  // 6400 elements
-  CHECK(calls({100, 30, 3}) == 9);  // by batch entries
+  for (const bool exponentials : {false, true}) {
+    CHECK(calls({1, 1, 512}, exponentials) == 0);  // little work: no task at all
+    CHECK(calls({100, 30, 3}, exponentials) == 9);
+    CHECK(calls({12, 1000, 96}, exponentials) == 12);
+    CHECK(calls({1, 1000, 3200}, exponentials) == 12);
+    CHECK(calls({1, 2, 3200}, exponentials) == 6);     // 6400 elements
+    CHECK(calls({1, 1000, 768}, exponentials) == 3);   // ranges of 1024 bytes
+    CHECK(calls({1, 1000, 1100}, exponentials) == 3);  // as many for each thread
+  }
+  // Narrow ranges only where they pay, and then one for each thread.
+  CHECK(calls({1, 1000, 96}, true) == 3);
+  CHECK(calls({1, 1000, 96}, false) == 0);
+  CHECK(calls({1, 1000, 64}, true) == 2);
+  CHECK(calls({1, 1000, 31}, true) == 0);
+  CHECK(calls({2, 1000, 96}, true) == 4);
+  CHECK(calls({2, 1000, 96}, false) == 2);
 }
 
 TEST_CASE("the same bits for any number of threads") {
@@ -229,10 +243,10 @@ TEST_CASE("the same bits for any number of threads") {
 
 TEST_CASE("a step on threads") {
   const auto memory =
-      ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 100), ebb::constant_decay(),
-                             300, ebb::threads<ebb::rows>(3, {}, 1));
+      ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 100),
+                             ebb::post_taper::absolute(), 300, ebb::threads<ebb::rows>(3, {}, 1));
   const auto plain = ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 100),
-                                            ebb::constant_decay(), 300);
+                                            ebb::post_taper::absolute(), 300);
   const std::vector<float> b(300, 1.0f);
   auto one = memory.start(), two = plain.start();
   for (int t = 0; t < 10; ++t) {
@@ -246,15 +260,16 @@ TEST_CASE("one backend used by several threads at once") {
   const ebb::threads<ebb::rows> backend(3, {}, 1);
   const index_t channels = 100, steps = 50;
   ebb::array<float> a(steps, channels), b(steps, channels), right(steps, channels);
-  for (index_t i = 0; i < steps * channels; ++i) a.data()[i] = 0.75f, b.data()[i] = 1;
-  ebb::scan(a, b, right);
+  for (index_t i = 0; i < steps * channels; ++i) a.data()[i] = -0.25f, b.data()[i] = 1;
+  const auto decay = ebb::stored_logs(a);
+  ebb::scan(decay, b, right);
   std::atomic<int> wrong{0};
   std::vector<std::thread> users;
   for (int user = 0; user < 4; ++user)
     users.emplace_back([&, copy = backend] {
       ebb::array<float> h(steps, channels);
       for (int i = 0; i < 100; ++i) {
-        ebb::scan(a, b, h, i % 2 == 0 ? backend : copy);
+        ebb::scan(decay, b, h, i % 2 == 0 ? backend : copy);
         if (!same_bits(h, right)) ++wrong;
       }
     });

@@ -48,8 +48,8 @@ struct inline_executor {
 /// taken, or that comes from within a call, runs on its own thread. Workers are started by the
 /// first run that has use for them, and nothing allocates after that.
 ///
-/// Cost: about the time in which the system wakes a thread, 5 to 50 us, of which the caller spends
-/// a few us itself: it works while the others wake up, and nobody ever spins.
+/// Cost: the time in which the system wakes a thread, some tens of us, of which the caller spends a
+/// few itself: it works while the others wake up, and nobody ever spins.
 class thread_pool {
  public:
   /// One thread for each processor that this process may use.

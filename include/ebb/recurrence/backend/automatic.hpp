@@ -21,9 +21,9 @@ namespace ebb::inline EBB_ABI {
 /// log-decay for each, whose exponential costs more than the rest of a step, an element counts
 /// as `exponential_work` of them.
 ///
-/// Why this threshold: an element takes 0.3 to 1 ns, with its own exponential 5 to 11 ns, so that
-/// work of 2^18 takes 80 to 250 us. Another thread is awake 25 to 60 us after it is called, and two
-/// threads save at most half of the time: at about 100 us they begin to be worth it.
+/// Why this threshold: an element takes 0.3 to 1 ns, with an exponential of its own about 10, so
+/// that work of 2^18 takes 80 to 250 us. A sleeping thread was measured to be at work 25 to 90 us
+/// after it is called; two threads then finish work of t us after (t + 25 .. 90) / 2.
 ///
 /// Cost: that of the backend taken; memory as threads. Accuracy: error_bound of `Single`.
 ///
@@ -56,9 +56,8 @@ class automatic {
   static index_t work(const extents& size, const sequences<State>& where) {
     const index_t steps =
         where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
-    const bool exponentials =
-        Decay::form == decay_form::log_factor && Decay::kind != decay_kind::constant;
-    return size.batches * steps * size.channels * (exponentials ? exponential_work : 1);
+    return size.batches * steps * size.channels *
+           (detail::takes_exponentials<Decay> ? exponential_work : 1);
   }
 
   template <class Decay, scan_scalar T, class InAxis, class OutAxis, class State>

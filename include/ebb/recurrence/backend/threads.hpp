@@ -28,9 +28,10 @@ class scan_partition {
   /// @param out      the view that is written; its memory decides where cache lines begin
   /// @param threads  how many work at once, >= 1
   /// @param minimum  least number of elements that make a task, >= 1
+  /// @param narrow   whether ranges of channels may be narrow in memory
   template <class T, class Axis, class State>
   scan_partition(const strided_view<T, Axis>& out, const sequences<State>& where, index_t threads,
-                 index_t minimum)
+                 index_t minimum, bool narrow)
       : offsets_(where.offsets),
         sequences_(where.count()),
         channels_(out.channels()),
@@ -54,7 +55,9 @@ class scan_partition {
     const auto cuts = [&](index_t tasks, index_t width) {
       return std::min((longest * tasks + all - 1) / all, channels_ / width);
     };
-    ranges_ = std::max({index_t{1}, cuts(count, wide), cuts(std::min(count, threads), line_)});
+    ranges_ = std::max<index_t>(1, cuts(count, wide));
+    if (narrow) ranges_ = std::max(ranges_, cuts(std::min(count, threads), line_));
+    if (ranges_ > threads) ranges_ -= ranges_ % threads;
     groups_ = std::min(rows_, (count + ranges_ - 1) / ranges_);
   }
 
@@ -77,8 +80,9 @@ class scan_partition {
   }
 
  private:
-  // Processors fetch lines of 64 bytes in pairs. A range that is narrow in memory costs more than
-  // its share: by 2 and more for 256 bytes of rows in DRAM, next to nothing for 1024.
+  // Processors fetch lines of 64 bytes in pairs. Narrow parts of rows defeat their prefetching: a
+  // scan of stored factors in ranges of 256 bytes takes 1.3 times as long in cache, and twice as
+  // long beyond it; in ranges of 1024 bytes of long rows next to nothing more.
   static constexpr index_t line_bytes = 128, wide_bytes = 1024;
 
   template <class State>
@@ -115,6 +119,11 @@ class scan_partition {
   index_t ranges_ = 1, groups_ = 1;
 };
 
+/// Whether a decay has an exponential for each element, which costs more than the rest of a step.
+template <class Decay>
+inline constexpr bool takes_exponentials =
+    Decay::form == decay_form::log_factor&& Decay::kind != decay_kind::constant;
+
 /// Part of the sequences of a call, for one batch entry. Steps keep their numbers.
 template <class State>
 sequences<State> part_of(const sequences<State>& where, index_t steps, index_t batch,
@@ -149,11 +158,10 @@ sequences<State> part_of(const sequences<State>& where, index_t steps, index_t b
 /// many threads there are, provided that with `Inner` the bits of an element do not depend on what
 /// other channels and sequences are in the call (they do not with rows and reference).
 ///
-/// A sequence is not cut over time: with a single one of few channels (in time-major order fewer
-/// than 256 bytes of a step) there is nothing to share, and the call runs on one thread. Where all
-/// sequences are too few for the threads, time-major rows are cut into narrow ranges of channels,
-/// which uses memory less well: in cache two threads take 0.65 of the time of one, beyond it about
-/// as long as one.
+/// A sequence is not cut over time, so a single one can only be cut over channels. In time-major
+/// order a range is at least 1024 bytes of each step, or, where elements cost more than their
+/// memory (decays with an exponential for each, data narrower than the state), 128 bytes. With
+/// fewer channels than two such ranges a single sequence runs on one thread.
 ///
 /// Cost: `Inner`'s work divided among the threads, and about the time to wake a thread (see
 /// thread_pool). A call too small for two tasks of `minimum_work` elements (4096 if left out) runs
@@ -211,7 +219,9 @@ class threads {
   void scan(const Decay& decay, const strided_view<const T, InAxis>& in,
             const strided_view<T, OutAxis>& out, const sequences<State>& where,
             const scan_options& options) const {
-    const detail::scan_partition parts(out, where, executor_->concurrency(), minimum_work_);
+    // Narrow ranges pay where elements cost much more than their memory.
+    constexpr bool costly = detail::takes_exponentials<Decay> || !std::same_as<T, State>;
+    const detail::scan_partition parts(out, where, executor_->concurrency(), minimum_work_, costly);
     if (parts.tasks() == 1) return inner_.scan(decay, in, out, where, options);
     executor_->run(parts.tasks(), [&](index_t task) {
       parts.for_each_part(task, [&](index_t b, index_t s, index_t count, index_t k, index_t n) {
