@@ -129,7 +129,7 @@ class thread_pool {
 
   // False where the workers are taken.
   bool publish(job& all) {
-    std::size_t wanted;
+    std::size_t wanted = 0;
     {
       const std::lock_guard lock(mutex_);
       if (current_) return false;

@@ -82,8 +82,8 @@ class scan_partition {
  private:
   // Processors fetch lines of 64 bytes in pairs. Narrow parts of rows defeat their prefetching: a
   // scan of stored factors in ranges of 256 bytes takes 1.3 times as long in cache, and twice as
-  // long beyond it; in ranges of 1024 bytes of long rows next to nothing more.
-  static constexpr index_t line_bytes = 128, wide_bytes = 1024;
+  // long beyond it. From 2048 bytes on one thread goes by such ranges, too.
+  static constexpr index_t line_bytes = 128, wide_bytes = 2048;
 
   template <class State>
   static index_t longest_sequence(const sequences<State>& where, index_t steps) {
@@ -159,7 +159,7 @@ sequences<State> part_of(const sequences<State>& where, index_t steps, index_t b
 /// other channels and sequences are in the call (they do not with rows and reference).
 ///
 /// A sequence is not cut over time, so a single one can only be cut over channels. In time-major
-/// order a range is at least 1024 bytes of each step, or, where elements cost more than their
+/// order a range is at least 2048 bytes of each step, or, where elements cost more than their
 /// memory (decays with an exponential for each, data narrower than the state), 128 bytes. With
 /// fewer channels than two such ranges a single sequence runs on one thread.
 ///
