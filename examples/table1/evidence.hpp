@@ -28,7 +28,7 @@ std::vector<row> sound_rows(std::span<const row> rows, const row_filter& passes)
 struct level {
   double steps = 0;  ///< T, or t for rows with a position
   double beta = 0;
-  auto operator<=>(const level&) const = default;
+  auto operator<=>(const level&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
 
 level level_of(const row& r);

@@ -25,7 +25,7 @@ std::vector<shape> default_shapes(std::string_view s, bool full) {
   if (s == "geometric") {
     add(0, 0, 0.5), add(2, 0, 0.5), add(2, 1, 0.5), add(3, 1, 0.5);
     if (full) add(3, 0, 0.5), add(4, 1, 0.5);
-  } else if (s == "random_log_uniform") {
+  } else if (s == "random_log_uniform" || s.starts_with("static")) {
     add(0, 0, 0.5), add(2, 0, 0.5);
   } else if (s == "linear_k_over_N") {
     add(0, 0, 0.5);
@@ -35,8 +35,6 @@ std::vector<shape> default_shapes(std::string_view s, bool full) {
     if (full) add(3, 0, 0.5);
   } else if (s.starts_with("post_sum")) {
     add(2, 1, 1);
-  } else if (s.starts_with("static")) {
-    add(0, 0, 0.5), add(2, 0, 0.5);
   } else {
     add(0, 0, 0.5);
   }

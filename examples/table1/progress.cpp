@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table1/progress.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -8,7 +9,7 @@ namespace table1 {
 namespace {
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   char text[48];
   if (whole >= 3600)
     std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);

@@ -187,13 +187,22 @@ void check_bound(const strided_view<const T, Axis>& got, const scan_truth<Wide>&
   CHECK(padding_intact);
 }
 
+/// Whether a number, or a part of it, is NaN.
+template <class T>
+bool is_nan(const T& x) {
+  if constexpr (is_complex<T>)
+    return std::isnan(x.real()) || std::isnan(x.imag());
+  else
+    return std::isnan(static_cast<double>(x));
+}
+
 /// Equal bits of two numbers; one NaN is as good as another.
 template <class T>
 bool same_number(const T& x, const T& y) {
   if constexpr (is_complex<T>) {
     return same_number(x.real(), y.real()) && same_number(x.imag(), y.imag());
   } else if constexpr (requires { x.bits(); }) {
-    return x.bits() == y.bits() || (!(x == x) && !(y == y));
+    return x.bits() == y.bits() || (is_nan(x) && is_nan(y));
   } else {
     return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
   }

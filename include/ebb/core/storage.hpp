@@ -81,7 +81,7 @@ class half {
   explicit half(Number value) {
     const auto word = std::bit_cast<std::uint32_t>(detail::round_to_odd(value));
     const std::uint32_t sign = (word >> 16) & 0x8000u, size = word & 0x7fffffffu;
-    std::uint32_t result;
+    std::uint32_t result = 0;
     if (size > 0x7f800000u) {
       result = 0x7e00u | ((size >> 13) & 0x3ffu);  // NaN
     } else if (size >= 0x477ff000u) {
@@ -99,7 +99,7 @@ class half {
   explicit operator Real() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits_ & 0x8000u) << 16;
     const std::uint32_t size = bits_ & 0x7fffu;
-    float value;
+    float value = 0;
     if (size >= 0x7c00u) {
       value = std::bit_cast<float>(0x7f800000u | (size << 13));
     } else if (size >= 0x400u) {
@@ -141,6 +141,7 @@ class std::numeric_limits<ebb::bfloat16> {
   static constexpr ebb::bfloat16 lowest() { return ebb::bfloat16::from_bits(0xff7f); }
   static constexpr ebb::bfloat16 denorm_min() { return ebb::bfloat16::from_bits(0x0001); }
   static constexpr ebb::bfloat16 infinity() { return ebb::bfloat16::from_bits(0x7f80); }
+  // NOLINTNEXTLINE(readability-identifier-naming): the name is the standard\'s
   static constexpr ebb::bfloat16 quiet_NaN() { return ebb::bfloat16::from_bits(0x7fc0); }
 };
 
@@ -156,5 +157,6 @@ class std::numeric_limits<ebb::half> {
   static constexpr ebb::half lowest() { return ebb::half::from_bits(0xfbff); }
   static constexpr ebb::half denorm_min() { return ebb::half::from_bits(0x0001); }
   static constexpr ebb::half infinity() { return ebb::half::from_bits(0x7c00); }
+  // NOLINTNEXTLINE(readability-identifier-naming): the name is the standard\'s
   static constexpr ebb::half quiet_NaN() { return ebb::half::from_bits(0x7e00); }
 };

@@ -16,8 +16,8 @@
 namespace ebb::inline EBB_ABI {
 
 namespace detail {
-// A bound decay is itself; anything that can be seen as an array holds factors. A wrong argument gets
-// a sentence, and what the concept misses after it.
+// A bound decay is itself; anything that can be seen as an array holds factors. A wrong argument
+// gets a sentence, and what the concept misses after it.
 template <class State, class Decay>
 decltype(auto) as_decay(const Decay& decay) {
   if constexpr (bound_decay<Decay, State>) {

@@ -179,7 +179,7 @@ class vjp_tile {
     const index_t b = range_.batch, earlier = forward() ? -1 : 1, start = range_.step(0);
     const auto erased = [&](index_t r) { return where.resets_at(b, first_ + r, call.out.steps()); };
     const auto special = [&](index_t r) { return first_ + r == start || erased(r); };
-    for (index_t r = 0, end; r < count_; r = end) {
+    for (index_t r = 0, end = 0; r < count_; r = end) {
       end = r + 1;
       if (erased(r)) {
         // Nothing was multiplied by this decay, whatever it is.
