@@ -7,6 +7,7 @@
 
 #include <ebb/recurrence/backend/reference.hpp>
 #include <ebb/recurrence/backend/rows.hpp>
+#include <ebb/recurrence/backend/threads.hpp>
 
 #include "support/scan_case.hpp"
 
@@ -34,6 +35,13 @@ TEST_CASE_TEMPLATE(
     "reference, whatever is asked", Config,
     scan_config<ebb::reference, float, double, time_major, channel_major, wide, false>) {
   ebb::test::check_random_cases<Config>(300, 42);
+}
+
+TEST_CASE_TEMPLATE(
+    "threads, whatever is asked", Config,
+    scan_config<ebb::threads<>, float, float, time_major, time_major, wide, true>,
+    scan_config<ebb::threads<>, double, double, time_major, channel_major, wide, true>) {
+  ebb::test::check_random_cases<Config>(200, 43);
 }
 
 }  // namespace
