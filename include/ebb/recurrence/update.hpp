@@ -87,9 +87,9 @@ State advance(const step_weight_t<State>& weight, const State& h, const State& b
       return weight.slow ? State(h + change) : change;
     }
   } else {
-    const State fast = average ? State(weight * h + (1 - weight) * b) : State(weight * h + b);
+    const State fast = detail::multiply_add(weight, h, average ? State((1 - weight) * b) : b);
     if constexpr (Form == decay_form::factor) return fast;
-    const State slow = h + (average ? State(weight * (h - b)) : fast);
+    const State slow = average ? detail::multiply_add(weight, State(h - b), h) : State(h + fast);
     // An infinite state would meet its own decrement, inf - inf; its decay is infinite again.
     const State slow_or_infinite = std::isnan(slow) ? h + b : slow;
     return weight < 0 ? slow_or_infinite : fast;
