@@ -76,8 +76,8 @@ Batch advance_batch(const Batch& weight, const Batch& h, const Batch& b) {
 ///
 /// Cost: as rows, but not at the mercy of the compiler's vectoriser; no allocation, no alignment
 /// needed.
-/// Accuracy: error_bound of rows. Where the processor fuses a product and a sum, the bits differ
-/// from those of rows.
+/// Accuracy: error_bound of rows, and its bits, where `Arch` fuses products and sums just as the
+/// compiler's flags say (the default does).
 /// Subnormals: as rows.
 ///
 /// @tparam Arch  an architecture of xsimd; by default the best the compiler's flags allow
