@@ -137,21 +137,63 @@ TEST_CASE_FIXTURE(fixture, "step") {
           [&] { ebb::step(decay, 1, std::span<const float>(memory.data() + 1, 3), three); });
 }
 
+struct trusting_decay {
+  static constexpr ebb::decay_kind kind = ebb::decay_kind::constant;
+  struct bound {
+    static constexpr ebb::decay_kind kind = ebb::decay_kind::constant;
+    static constexpr ebb::decay_form form = ebb::decay_form::factor;
+    using gradients = ebb::no_gradients;
+    std::vector<double> rates;
+    template <class Real, class Axis>
+    void fill(const ebb::block_origin& where, const strided_view<Real, Axis>& block) const {
+      for (index_t t = 0; t < block.steps(); ++t)
+        for (index_t k = 0; k < block.channels(); ++k)
+          block(t, k) =
+              static_cast<Real>(1 - rates.at(static_cast<std::size_t>(where.channel + k)));
+    }
+  };
+  template <class Real>
+  bound bind(std::span<const Real> rates) const {
+    return {{rates.begin(), rates.end()}};
+  }
+};
+
 TEST_CASE_FIXTURE(fixture, "layer") {
   const auto make = [](index_t channels) {
     return ebb::make_layer<float>(ebb::linear_k_over_N(), ebb::constant_decay(), channels);
   };
   refuses("rates_of: need channels >= 0, got -1", [&] { make(-1); });
   const auto memory_of_three = make(3), memory_of_four = make(4);
-  refuses("constant_decay: need as many channels", [&] { memory_of_three(in, out); });
+  const std::string others =
+      "layer: need data of this layer's channels (in, out, the layer's), got";
+  refuses(others + " 4, 4, 3", [&] { memory_of_three(in, out); });
+  refuses(others, [&] { memory_of_three(in, out, sequences<float>{}); });
   auto state = memory_of_three.start();
   refuses("layer: need a state of this layer (its channels, the layer's), got 3, 4",
           [&] { memory_of_four(in, out, state); });
+  refuses(others, [&] { memory_of_three(in, out, state); });
+  auto four = memory_of_four.start();
+  const strided_view<float> two(memory.data(), {2, 5, 4});
+  refuses("layer: need one batch entry for a running state (in, out), got 2, 2",
+          [&] { memory_of_four(two, two, four); });
+  refuses("layer: need one batch entry", [&] { memory_of_four(in, two, four); });
+  CHECK(four.next_position == 1);
   CHECK(state.next_position == 1);
   refuses("layer: need a first position in 1 .. 2^62, got 0", [&] { (void)make(3).start(0); });
-  refuses("step: need b and state of one size",
-          [&] { memory_of_three.step(std::vector<float>(4), state); });
+  refuses(others + " 4, 3, 3", [&] { memory_of_three.step(std::vector<float>(4), state); });
+  const std::span<float> first(memory.data(), 4);
+  refuses(others + " 3, 4, 3", [&] { memory_of_three.step(std::vector<float>(3), first, state); });
+  refuses("layer: need a state of this layer (its channels, the layer's), got 4, 3",
+          [&] { memory_of_three.step(std::vector<float>(3), four); });
   CHECK(state.next_position == 1);
+
+  // A decay that checks nothing, with an array of one rate a channel.
+  const auto unchecked = ebb::make_layer<float>(ebb::linear_k_over_N(), trusting_decay(), 3);
+  refuses(others + " 4, 4, 3", [&] { unchecked(in, out); });
+  refuses(others + " 4, 4, 3", [&] { unchecked(in, out, sequences<float>{}); });
+  refuses(others + " 4, 4, 3", [&] { unchecked(in, out, four); });
+  refuses(others + " 4, 3, 3", [&] { unchecked.step(std::vector<float>(4), four); });
+  refuses(others + " 4, 4, 3", [&] { unchecked.step(std::vector<float>(4), first, four); });
 }
 
 }  // namespace

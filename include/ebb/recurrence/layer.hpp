@@ -58,32 +58,39 @@ class layer {
   const bound_type& decay() const { return bound_; }
   const Backend& backend() const { return backend_; }
 
-  /// Whole sequences, one per batch entry. @throws as ebb::scan.
+  /// Whole sequences, one per batch entry.
+  /// @throws shape_error unless the data has N channels; else as ebb::scan.
   template <class In, class Out>
   void operator()(const In& in, Out&& out) const {
+    check_channels(as_view(in).channels(), as_view(out).channels());
     scan(bound_, in, std::forward<Out>(out), sequences<state_type>{}, {}, backend_);
   }
 
-  /// Sequences as described. @throws as ebb::scan.
+  /// Sequences as described.
+  /// @throws shape_error unless the data has N channels; else as ebb::scan.
   template <class In, class Out, class State>
   void operator()(const In& in, Out&& out, const sequences<State>& where,
                   const scan_options& options = {}) const {
+    check_channels(as_view(in).channels(), as_view(out).channels());
     scan(bound_, in, std::forward<Out>(out), where, options, backend_);
   }
 
-  /// The next steps of a running sequence (one batch entry). @throws as ebb::scan.
+  /// The next steps of a running sequence.
+  /// @throws shape_error unless data and state have N channels and the data one batch entry; else
+  ///   as ebb::scan.
   template <class In, class Out>
   void operator()(const In& in, Out&& out, layer_state<state_type>& state) const {
-    const strided_view<state_type> values(state.values.data(), 1,
-                                          static_cast<index_t>(state.values.size()));
+    check_channels(as_view(in).channels(), as_view(out).channels());
+    check_state(state);
+    detail::require_shape(as_view(in).batches() == 1 && as_view(out).batches() == 1, "layer",
+                          "need one batch entry for a running state (in, out)",
+                          as_view(in).batches(), as_view(out).batches());
+    const strided_view<state_type> values(state.values.data(), 1, channels_);
     const index_t steps = as_view(out).steps();
     sequences<state_type> where;
     where.first_positions = std::span<const index_t>(&state.next_position, 1);
     where.initial_states = values;
     where.final_states = values;
-    detail::require_shape(values.channels() == channels_, "layer",
-                          "need a state of this layer (its channels, the layer's)",
-                          values.channels(), channels_);
     scan(bound_, in, std::forward<Out>(out), where, {}, backend_);
     state.next_position += steps;
   }
@@ -102,16 +109,32 @@ class layer {
   /// @param h  (N), may be b itself; left out where data and state have one type
   /// @throws shape_error unless all have N channels, or where b and h overlap otherwise.
   void step(std::span<const Real> b, std::span<Real> h, layer_state<state_type>& state) const {
+    check_channels(static_cast<index_t>(b.size()), static_cast<index_t>(h.size()));
+    check_state(state);
     ebb::step(bound_, state.next_position, b, h, std::span<state_type>(state.values), backend_);
     ++state.next_position;
   }
   void step(std::span<const Real> b,
             layer_state<state_type>& state) const requires std::same_as<Real, state_type> {
+    check_channels(static_cast<index_t>(b.size()), channels_);
+    check_state(state);
     ebb::step(bound_, state.next_position, b, std::span<state_type>(state.values), backend_);
     ++state.next_position;
   }
 
  private:
+  // The layer knows its channels, so that a decay without a `check` of its own is safe as well.
+  void check_channels(index_t in, index_t out) const {
+    detail::require_shape(in == channels_ && out == channels_, "layer",
+                          "need data of this layer's channels (in, out, the layer's)", in, out,
+                          channels_);
+  }
+  void check_state(const layer_state<state_type>& state) const {
+    const auto got = static_cast<index_t>(state.values.size());
+    detail::require_shape(got == channels_, "layer",
+                          "need a state of this layer (its channels, the layer's)", got, channels_);
+  }
+
   index_t channels_;
   bound_type bound_;
   Backend backend_;
