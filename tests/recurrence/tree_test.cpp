@@ -92,7 +92,7 @@ TEST_CASE("every path of a tree is the scan along it") {
 }
 
 TEST_CASE("what a tree refuses, before it writes") {
-  ebb::array<float> a(3, 2), out(3, 2), states(3, 2);
+  ebb::array<float> a(3, 2), in(3, 2), out(3, 2), states(3, 2);
   ebb::array<float, channel_major> columns(3, 2);
   out(0, 0) = -5;
   const auto refuses = [&](const char* text, auto&& call) {
@@ -110,8 +110,29 @@ TEST_CASE("what a tree refuses, before it writes") {
   refuses("need tree.states", [&] { ebb::scan_tree(a, columns, columns, tree(good)); });
   auto shared = tree(good);
   shared.states = out.view();
-  refuses("need final states apart from in and out", [&] { ebb::scan_tree(a, a, out, shared); });
-  const std::vector<index_t> nowhere{0};
+  refuses("scan_tree: need tree.states apart from in, out and the initial states",
+          [&] { ebb::scan_tree(a, a, out, shared); });
+  shared.states = a.view();
+  refuses("scan_tree: need tree.states apart from", [&] { ebb::scan_tree(in, a, out, shared); });
+  refuses("scan_tree: need tree.states apart from the decay's data",
+          [&] { ebb::scan_tree(a, in, out, shared); });
+  shared.states = ebb::strided_view<float>(states.data(), {1, 3, 2}, {0, 0});
+  refuses("scan_tree: need tree.states whose elements", [&] { ebb::scan_tree(a, a, out, shared); });
+  shared.states = states.view();
+  shared.initial_states = states.view().steps_from(1, 1);
+  refuses("need tree.states apart from", [&] { ebb::scan_tree(a, a, out, shared); });
+  shared.initial_states = states.view();
+  refuses("scan_tree: need initial states of shape (batches, 1, channels), got 1, 3, 2",
+          [&] { ebb::scan_tree(a, a, out, shared); });
+  auto narrow = tree(good);
+  narrow.states = states.view().channels_from(0, 1);
+  refuses("scan_tree: need tree.states of shape (batches, steps, channels), got 1, 3, 1",
+          [&] { ebb::scan_tree(a, a, out, narrow); });
+  const std::vector<index_t> nowhere{0}, two_places{1, 1};
+  auto twice = tree(good);
+  twice.first_positions = two_places;
+  refuses("scan_tree: need one first position per batch entry (got, batches), got 2, 1",
+          [&] { ebb::scan_tree(a, a, out, twice); });
   auto early = tree(good);
   early.first_positions = nowhere;
   CHECK_THROWS_AS(ebb::scan_tree(a, a, out, early), ebb::domain_error);
@@ -136,7 +157,25 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
   ebb::accept_path(h, tree, 1, state);
   CHECK(state.values[0] == 1.5);
   CHECK(state.next_position == 3);
-  CHECK_THROWS_AS(ebb::accept_path(h, tree, 4, state), ebb::shape_error);
+  const auto refuses = [&](const char* text, const auto& states, const auto& drafts, index_t step) {
+    CHECK_THROWS_WITH_AS(ebb::accept_path(states, drafts, step, state), doctest::Contains(text),
+                         ebb::shape_error);
+    CHECK(state.values[0] == 1.5);
+    CHECK(state.next_position == 3);
+  };
+  refuses("accept_path: need -1 <= step < steps (got, steps), got 4, 4", h, tree, 4);
+  refuses("accept_path: need -1 <= step", h, tree, -2);
+  const std::vector<index_t> circle{-1, 2, 1, 2}, few{-1, 0, 1}, beyond{-1, 7, 1, 2};
+  refuses("accept_path: need a parent for each step", h, ebb::step_tree<double>{.parents = few}, 1);
+  refuses("accept_path: need a parent", h, ebb::step_tree<double>{}, 0);
+  refuses("accept_path: need parents before", h, ebb::step_tree<double>{.parents = circle}, 3);
+  refuses("accept_path: need parents before", h, ebb::step_tree<double>{.parents = beyond}, 1);
+  const std::vector<index_t> two_entries{-1, 0, 1, 2, -1, -1, -1, -1};
+  refuses("accept_path: need a parent", h, ebb::step_tree<double>{.parents = two_entries}, 3);
+  refuses(
+      "accept_path: need states of one batch entry and N channels (batches, channels, N), got 2",
+      ebb::array<double>({2, 4, 1}), ebb::step_tree<double>{.parents = two_entries}, 3);
+  refuses("accept_path: need states of one", ebb::array<double>(4, 2), tree, 3);
 
   // The same by a history of three: positions 2, 3, 4 are remembered after four steps.
   state = memory.start();
@@ -153,12 +192,24 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
   CHECK(state.next_position == 3);
   CHECK(history.size() == 2);
   CHECK_THROWS_AS(history.roll_back(4, state), ebb::domain_error);
-  CHECK_THROWS_AS(history.keep(state), ebb::domain_error);  // it is the newest one already
+  // A decode loop keeps before each step, also behind a roll-back: the same place, kept anew.
+  state.values[0] = 1.25;
+  history.keep(state);
+  CHECK(history.size() == 2);
   memory.step({&one, 1}, state);
   history.keep(state);
+  CHECK(history.size() == 3);
+  memory.step({&one, 1}, state);
+  history.roll_back(3, state);
+  CHECK(state.values[0] == 1.25);
+  CHECK_THROWS_AS(history.keep(memory.start(2)), ebb::domain_error);
+  CHECK(history.size() == 2);
   history.roll_back(2, state);
   CHECK(state.values[0] == 1);
   CHECK_THROWS_AS(ebb::state_history<double>(0, 1), ebb::domain_error);
+  CHECK_THROWS_AS(ebb::state_history<double>(index_t{1} << 32, index_t{1} << 32),
+                  ebb::domain_error);
+  CHECK_THROWS_AS(ebb::state_history<double>(3, index_t{1} << 60), ebb::domain_error);
 }
 
 }  // namespace

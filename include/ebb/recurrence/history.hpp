@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -21,31 +22,33 @@ class state_history {
  public:
   /// @param capacity  K >= 1, how many states are remembered
   /// @param channels  N >= 0
-  /// @throws domain_error outside these domains.
+  /// @throws domain_error outside these domains, or where K N values fit into no memory.
   state_history(index_t capacity, index_t channels)
       : capacity_(checked(capacity, 1)),
         channels_(checked(channels, 0)),
-        values_(static_cast<std::size_t>(capacity * channels)),
+        values_(count(capacity, channels)),
         positions_(static_cast<std::size_t>(capacity)) {}
 
   /// How many states can be rolled back to, 0 .. K.
   index_t size() const { return size_; }
 
-  /// Remember a state; the oldest goes when there are K.
-  /// @throws shape_error unless it has N channels; domain_error unless its position comes after the
-  ///   newest remembered one.
+  /// Remember a state; the oldest goes when there are K. At the position of the newest one, as after
+  /// a roll-back to it, it takes that one's place.
+  /// @throws shape_error unless it has N channels; domain_error where its position comes before
+  ///   that of the newest one.
   void keep(const layer_state<State>& state) { keep(state.values, state.next_position); }
 
   /// Remember the state before the step at a position: for the rows of `sequences::snapshots`.
   void keep(std::span<const State> values, index_t next_position) {
     detail::require_shape(static_cast<index_t>(values.size()) == channels_, "state_history",
                           "need a state of N channels (got, N)", values.size(), channels_);
-    detail::require_domain(size_ == 0 || next_position > position(size_ - 1), "state_history",
-                           "need a position after the newest one (got, newest)", next_position,
+    detail::require_domain(size_ == 0 || next_position >= position(size_ - 1), "state_history",
+                           "need a position not before the newest one (got, newest)", next_position,
                            size_ > 0 ? position(size_ - 1) : 0);
-    if (size_ == capacity_)
+    const bool again = size_ > 0 && next_position == position(size_ - 1);
+    if (!again && size_ == capacity_)
       first_ = (first_ + 1) % capacity_;
-    else
+    else if (!again)
       ++size_;
     const index_t at = slot(size_ - 1);
     std::copy(values.begin(), values.end(), values_.begin() + at * channels_);
@@ -73,6 +76,13 @@ class state_history {
     detail::require_domain(value >= least, "state_history", "need capacity >= 1, channels >= 0",
                            value);
     return value;
+  }
+  static std::size_t count(index_t capacity, index_t channels) {
+    const index_t most = std::numeric_limits<index_t>::max() / static_cast<index_t>(sizeof(State));
+    detail::require_domain(channels <= most / capacity, "state_history",
+                           "need capacity * channels values that fit into memory", capacity,
+                           channels);
+    return static_cast<std::size_t>(capacity * channels);
   }
   index_t slot(index_t i) const { return (first_ + i) % capacity_; }
   index_t position(index_t i) const { return positions_[static_cast<std::size_t>(slot(i))]; }

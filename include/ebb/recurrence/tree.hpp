@@ -45,6 +45,26 @@ struct step_tree {
 
   /// @throws shape_error or domain_error unless all of the above holds for data of this size.
   void check(std::string_view where, const extents& size) const {
+    check_parents(where, size);
+    detail::require_shape(
+        first_positions.empty() || static_cast<index_t>(first_positions.size()) == size.batches,
+        where, "need one first position per batch entry (got, batches)", first_positions.size(),
+        size.batches);
+    for (const index_t position : first_positions)
+      detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
+                             "need first positions in 1 .. 2^62", position);
+    detail::require_shape(initial_states.data() == nullptr ||
+                              initial_states.size() == extents{size.batches, 1, size.channels},
+                          where, "need initial states of shape (batches, 1, channels)",
+                          initial_states.batches(), initial_states.steps(),
+                          initial_states.channels());
+    detail::require_shape(states.data() == nullptr || states.size() == size, where,
+                          "need tree.states of shape (batches, steps, channels)", states.batches(),
+                          states.steps(), states.channels());
+  }
+
+  /// @throws shape_error unless every step of data of this size has a parent before it, or -1.
+  void check_parents(std::string_view where, const extents& size) const {
     const auto count = static_cast<index_t>(parents.size());
     detail::require_shape(count == size.steps || count == size.batches * size.steps, where,
                           "need a parent for each step (got, steps, batches)", count, size.steps,
@@ -55,11 +75,6 @@ struct step_tree {
                             "need parents before their steps, or -1 (parent, step)", p,
                             i % size.steps);
     }
-    sequences<State>{.first_positions = first_positions, .initial_states = initial_states}.check(
-        where, size);
-    detail::require_shape(states.data() == nullptr || states.size() == size, where,
-                          "need states of shape (batches, steps, channels)", states.batches(),
-                          states.steps(), states.channels());
   }
 };
 
@@ -115,6 +130,14 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
   detail::require_shape(out_keeps_states || tree.states.data() != nullptr || to.empty(),
                         "scan_tree",
                         "need tree.states where out is not time_major and of its type");
+  detail::require_shape(elements_apart(tree.states), "scan_tree",
+                        "need tree.states whose elements do not share memory");
+  detail::require_shape(!overlap(tree.states, from) && !overlap(tree.states, to) &&
+                            !overlap(tree.states, tree.initial_states),
+                        "scan_tree", "need tree.states apart from in, out and the initial states");
+  if constexpr (requires { bound.view(); })
+    detail::require_shape(!overlap(bound.view(), tree.states), "scan_tree",
+                          "need tree.states apart from the decay's data");
   detail::check_memory(
       "scan_tree", bound, from, to,
       sequences<State>{.initial_states = tree.initial_states, .final_states = tree.states});
@@ -146,20 +169,25 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
 
 /// Take over the path that ends at a step: its state becomes the running one.
 ///
-/// @param states  (1, T, N), the states of a tree that began at `state`
-/// @param tree    the tree
+/// @param states  (1, T, N), the states of one batch entry of a tree that began at `state`
+/// @param tree    the tree; where batch entries have parents of their own, with those of this entry
+///                only: `parents.subspan(b * T, T)`
 /// @param step    the last accepted step, or -1 to accept none
 /// @param state   the state before the tree; values and next position are moved along the path
-/// @throws shape_error unless -1 <= step < T and the states have the state's channels.
-/// Cost: one copy of N values; no allocation.
+/// @throws shape_error unless -1 <= step < T, the states have one batch entry and the state's
+///   channels, and every step a parent before it. Nothing has been written then.
+/// Cost: a look at the parents and one copy of N values; no allocation.
 template <class View, class State>
 void accept_path(const View& states, const step_tree<State>& tree, index_t step,
                  layer_state<State>& state) {
   const auto from = as_view(states);
   const auto channels = static_cast<index_t>(state.values.size());
-  detail::require_shape(step >= -1 && step < from.steps() && from.channels() == channels,
-                        "accept_path", "need -1 <= step < steps and states of N channels", step,
-                        from.steps(), from.channels(), channels);
+  detail::require_shape(from.batches() == 1 && from.channels() == channels, "accept_path",
+                        "need states of one batch entry and N channels (batches, channels, N)",
+                        from.batches(), from.channels(), channels);
+  detail::require_shape(step >= -1 && step < from.steps(), "accept_path",
+                        "need -1 <= step < steps (got, steps)", step, from.steps());
+  tree.check_parents("accept_path", from.size());
   if (step < 0) return;
   for (index_t k = 0; k < channels; ++k)
     state.values[static_cast<std::size_t>(k)] = from(0, step, k);
