@@ -6,6 +6,7 @@
 #include <complex>
 #include <vector>
 
+#include <ebb/decay/average.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/stored.hpp>
 #include <ebb/recurrence/tree_vjp.hpp>
@@ -131,6 +132,29 @@ TEST_CASE("by hand: two branches share a root") {
                   ebb::shape_error);
   CHECK_THROWS_AS(ebb::scan_tree_vjp(a, b, h, dh, ebb::tree_gradients<double>{}, tree),
                   ebb::shape_error);
+
+  // The decay's gradients are added to: they may not lie in what is read or written besides.
+  const auto refuses = [&](const char* text, const auto& decay, const auto& in, auto sums_at) {
+    const auto before = db;
+    const ebb::tree_gradients<double, decltype(sums_at)> asked{db.view(), dh0.view(), &sums_at};
+    CHECK_THROWS_WITH_AS(ebb::scan_tree_vjp(decay, in, h, dh, asked, tree), doctest::Contains(text),
+                         ebb::shape_error);
+    CHECK(ebb::test::same_bits(before, db));
+  };
+  const char* apart = "scan_tree_vjp: need the gradients of the decay apart from all other data";
+  for (auto* taken : {&a, &b, &h, &dh, &db})
+    refuses(apart, ebb::stored_factors(a), b, factors::gradients{taken->view()});
+  const std::vector<double> rates{1};
+  const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
+  using constant_sums = decltype(constant)::gradients;
+  for (auto* taken : {&b, &h, &dh, &db, &h0, &dh0})
+    refuses(apart, constant, b, constant_sums{std::span<double>(taken->data(), 1)});
+  const auto average = ebb::normalised(constant);
+  std::vector<double> d_rate(1);
+  refuses("scan_tree_vjp: need in as it was, apart from the states, where the gain is 1 - a",
+          average, h, constant_sums{d_rate});
+  CHECK_NOTHROW(
+      ebb::scan_tree_vjp(average, h, h, dh, ebb::tree_gradients<double>{db.view()}, tree));
 }
 
 }  // namespace

@@ -381,7 +381,7 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed is refused") {
   using sums = decltype(stored)::gradients;
   sums shared{place}, over_decays{a.view()};
   const std::string decays_apart =
-      "scan_vjp: need the gradients of the decay's data apart from all";
+      "scan_vjp: need the gradients of the decay apart from all other data";
   refuses(decays_apart, [&] {
     ebb::scan_vjp(stored, in, out, known{},
                   scan_gradients<float, sums>{.inputs = place, .decay = &shared});
@@ -389,6 +389,31 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed is refused") {
   refuses(decays_apart, [&] {
     ebb::scan_vjp(stored, in, out, known{}, scan_gradients<float, sums>{.decay = &over_decays});
   });
+  // Spans of parameters, in whatever there is.
+  using row = strided_view<double>;
+  std::vector<double> wide(60, -3.0), apart_sums(4);
+  const row data(wide.data(), 5, 4), other(wide.data() + 20, 5, 4), third(wide.data() + 40, 5, 4);
+  const row first(apart_sums.data(), 1, 4);
+  const std::vector<double> rates{1, 2, 3, 4};
+  const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
+  using taper_sums = decltype(taper)::gradients;
+  const auto refuses_span = [&](std::span<double> d_rates, std::span<double> d_alpha) {
+    taper_sums shared_span{d_rates, d_alpha};
+    refuses(decays_apart, [&] {
+      ebb::scan_vjp(
+          taper, data, other, scan_cotangents<double>{.outputs = third},
+          scan_gradients<double, taper_sums>{.initial_states = first, .decay = &shared_span});
+    });
+    CHECK(wide == std::vector<double>(60, -3.0));
+  };
+  const std::span<double> all_wide(wide), four(apart_sums);
+  for (const std::size_t begin : {std::size_t{3}, std::size_t{22}, std::size_t{56}}) {
+    refuses_span(all_wide.subspan(begin, 4), {});
+    refuses_span({}, all_wide.subspan(begin, 4));
+  }
+  refuses_span(four, {});
+  std::vector<double> five(5);
+  refuses_span(std::span(five).first(4), std::span(five).last(4));
   const test::observed<decltype(stored), float, input_gain::one_minus_decay> average{stored};
   using observed_sums = decltype(average)::gradients;
   observed_sums observed{place};

@@ -89,13 +89,14 @@ void tree_tile_back(const Decay& decay, const In& in, const strided_view<const S
 /// Complex gradients as in scan_vjp.
 ///
 /// @param decay       as in the scan
-/// @param in          b, as the scan read it; its values count only where the gain is 1 - a
+/// @param in          b, as the scan read it; its values count only for the decay's gradients
+///                    where the gain is 1 - a
 /// @param states      (B, T, N), the states of the scan: tree.states, or its `out`
 /// @param cotangents  (B, T, N), dh, anything view_of const T
 /// @param gradients   what is asked for
 /// @param tree        as in the scan; `states` in it is not used
-/// @throws shape_error when shapes disagree, or a gradient shares memory with anything else;
-///   domain_error as ebb::scan_tree. Nothing has been written then.
+/// @throws shape_error when shapes disagree, or a gradient, the decay's included, shares memory with
+///   anything else, also if `in` was overwritten by the states where it counts; domain_error as ebb::scan_tree. Nothing has been written then.
 /// Cost: O(T N), and the depth of each step; no allocation.
 /// Accuracy: with m the number of steps below t, itself included, and G the recurrence of g on
 /// absolute values: |g_t - exact| <= ((1 + u)^(n m) - 1) G_t, n = step_roundings + 2.
@@ -133,9 +134,15 @@ void scan_tree_vjp(const Decay& decay, const In& in, const States& states,
   if constexpr (requires { bound.view(); })
     detail::require_shape(detail::alone(bound.view(), gradients.inputs, gradients.initial_states),
                           name, "need gradients apart from the decay's data");
-  if constexpr (std::is_same_v<DecayGradients, typename Bound::gradients> &&
-                requires { bound.check(size, *gradients.decay); })
-    if (gradients.decay) bound.check(size, *gradients.decay);
+  if constexpr (!std::is_empty_v<DecayGradients>)
+    if (gradients.decay) {
+      if constexpr (requires { bound.check(size, *gradients.decay); })
+        bound.check(size, *gradients.decay);
+      detail::require_shape(gain_of<Bound> == input_gain::one || !overlap(from, kept), name,
+                            "need in as it was, apart from the states, where the gain is 1 - a");
+      detail::check_sums(name, bound, *gradients.decay, from, kept, given, tree.initial_states,
+                         gradients.inputs, gradients.initial_states);
+    }
   for (index_t b = 0; b < size.batches; ++b)
     for (index_t k = 0; k < size.channels; k += 256)
       detail::tree_tile_back(bound, from, kept, given, gradients, tree, b, k,

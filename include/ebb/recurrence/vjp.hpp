@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -53,6 +54,41 @@ namespace detail {
 template <class View, class... Others>
 bool alone(const View& view, const Others&... others) {
   return (!overlap(view, others) && ...);
+}
+
+// The arrays among the members that gradients of decays have, as views; a span is one row.
+template <class Sums, class Body>
+void each_sum(const Sums& sums, const Body& body) {
+  const auto row = [&](const auto& list) {
+    const std::span values(list);
+    body(strided_view(values.data(), 1, static_cast<index_t>(values.size())));
+  };
+  if constexpr (requires { as_view(sums.values); }) body(as_view(sums.values));
+  if constexpr (requires { as_view(sums.raw); }) body(as_view(sums.raw));
+  if constexpr (requires { as_view(sums.dt); }) body(as_view(sums.dt));
+  if constexpr (requires { std::span(sums.rates); }) row(sums.rates);
+  if constexpr (requires { std::span(sums.alpha); }) row(sums.alpha);
+  if constexpr (requires { std::span(sums.bias); }) row(sums.bias);
+}
+
+// The gradients of a decay must be memory of their own. Elements of one array may share memory:
+// they are sums over what they repeat.
+template <class Decay, class Sums, class... Others>
+void check_sums(std::string_view name, const Decay& decay, const Sums& sums,
+                const Others&... others) {
+  constexpr std::string_view rule =
+      "need the gradients of the decay apart from all other data and from each other";
+  index_t one = 0;
+  each_sum(sums, [&](const auto& array) {
+    require_shape(alone(array, others...), name, rule);
+    if constexpr (requires { decay.view(); }) require_shape(alone(array, decay.view()), name, rule);
+    index_t two = 0;
+    each_sum(sums, [&](const auto& other) {
+      require_shape(one == two || !overlap(array, other), name, rule);
+      ++two;
+    });
+    ++one;
+  });
 }
 
 // Everything ebb::scan_vjp promises to refuse, before anything is written.
@@ -110,18 +146,8 @@ void check_vjp(const Call& call) {
     require_shape(gain_of<typename Call::decay_type> == input_gain::one || !overlap(in, out), name,
                   "need in as it was, apart from out, where the gain is 1 - a");
     if constexpr (requires { call.decay.check(size, sums); }) call.decay.check(size, sums);
-    // Elements that share memory are sums over what they repeat.
-    const auto sums_apart = [&](const auto& array, const auto& read) {
-      require_shape(alone(array, in, out, where.initial_states, given.outputs, given.final_states,
-                          given.snapshots, asked.inputs, asked.initial_states, read),
-                    name, "need the gradients of the decay's data apart from all other data");
-    };
-    if constexpr (requires { alone(sums.values, call.decay.view()); })
-      sums_apart(sums.values, call.decay.view());
-    if constexpr (requires { alone(sums.raw, call.decay.view()); })
-      sums_apart(sums.raw, call.decay.view());
-    if constexpr (requires { alone(sums.dt, call.decay.view()); })
-      sums_apart(sums.dt, call.decay.view());
+    check_sums(name, call.decay, sums, in, out, where.initial_states, given.outputs,
+               given.final_states, given.snapshots, asked.inputs, asked.initial_states);
   }
 }
 }  // namespace detail
