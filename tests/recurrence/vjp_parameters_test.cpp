@@ -257,4 +257,16 @@ TEST_CASE("real rates of complex states") {
   CHECK(std::abs(d_rates[0] + 4) <= 30 * 0x1p-53 * 8);
 }
 
+TEST_CASE("gradients of rates that are left out are skipped") {
+  const std::vector<double> rates{1, 2};
+  const auto decay = ebb::constant_decay().bind(std::span<const double>(rates));
+  ebb::array<double> in(3, 2), out(3, 2), given(3, 2), d_in(3, 2);
+  given(2, 1) = 1;
+  ebb::scan(decay, in, out);
+  decltype(decay)::gradients none{};
+  ebb::scan_vjp(decay, in, out, scan_cotangents<double>{.outputs = given.view()},
+                scan_gradients<double, decltype(none)>{.inputs = d_in.view(), .decay = &none});
+  CHECK(d_in(2, 1) == 1);
+}
+
 }  // namespace

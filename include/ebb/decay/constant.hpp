@@ -30,7 +30,7 @@ class constant_decay {
     static constexpr decay_kind kind = decay_kind::constant;
     static constexpr decay_form form = decay_form::log_factor;
 
-    /// Where vjp adds: d loss / d r_k, (N).
+    /// Where vjp adds: d loss / d r_k, (N); an empty span is skipped.
     struct gradients {
       std::span<Param> rates{};
     };
@@ -52,6 +52,7 @@ class constant_decay {
     template <class Real, class Axis, class CotangentAxis>
     void vjp(const block_origin& where, const strided_view<const Real, Axis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+      if (sums.rates.empty()) return;
       for (index_t k = 0; k < cotangent.channels(); ++k)
         for (index_t t = 0; t < cotangent.steps(); ++t)
           sums.rates[static_cast<std::size_t>(where.channel + k)] -=
@@ -62,9 +63,10 @@ class constant_decay {
     void check(const extents& size) const {
       detail::require_channels(static_cast<index_t>(rates_.size()), size, "constant_decay");
     }
-    /// @throws shape_error unless there are N gradients.
+    /// @throws shape_error unless there are N gradients, or none.
     void check(const extents& size, const gradients& sums) const {
-      detail::require_sums(sums.rates.size(), size.channels, "constant_decay");
+      if (!sums.rates.empty())
+        detail::require_sums(sums.rates.size(), size.channels, "constant_decay");
     }
 
    private:
