@@ -13,6 +13,7 @@
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/irregular.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 #include "support/decay_contract.hpp"
 #include "support/exact.hpp"
@@ -239,6 +240,36 @@ TEST_CASE("real rates may drive complex states") {
   const strided_view<const complex> c(cotangent.view());
   decay.vjp({}, c, c, sums);
   CHECK(rates == std::vector<double>{-moved, 0});
+}
+
+TEST_CASE_TEMPLATE("an infinite interval forgets, and its gradients are 0", Scalar, double,
+                   std::complex<double>) {
+  const std::vector<Scalar> rates{Scalar(0.5), Scalar(2)};
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const index_t columns : {index_t{1}, index_t{2}}) {
+    ebb::array<double> dt(3, columns), d_dt(3, columns);
+    for (index_t k = 0; k < columns; ++k) dt(0, k) = dt(2, k) = 1, dt(1, k) = infinity;
+    const auto decay = ebb::irregular_decay(dt).bind(std::span<const Scalar>(rates));
+    ebb::array<Scalar> in(3, 2), out(3, 2), given(3, 2), d_in(3, 2);
+    for (index_t t = 0; t < 3; ++t) in(t, 0) = in(t, 1) = given(t, 0) = given(t, 1) = Scalar(1);
+    ebb::scan(decay, in, out);
+    std::vector<Scalar> d_rates(2);
+    typename std::remove_const_t<decltype(decay)>::gradients sums{d_rates, d_dt.view()};
+    ebb::scan_vjp(
+        decay, in, out, ebb::scan_cotangents<Scalar>{.outputs = given.view()},
+        ebb::scan_gradients<Scalar, decltype(sums)>{.inputs = d_in.view(), .decay = &sums});
+    for (index_t k = 0; k < 2; ++k) {
+      // Only step 2 comes behind something: h_1 = 1 forgotten at step 1, h_2 = a + 1.
+      const double rate = std::abs(rates[static_cast<std::size_t>(k)]), a = std::exp(-rate);
+      CHECK(std::abs(d_rates[static_cast<std::size_t>(k)] + a) <= 20 * 0x1p-53 * a);
+      CHECK(std::abs(d_in(0, k) - 1.0) == 0);
+    }
+    for (index_t k = 0; k < columns; ++k) {
+      CHECK(d_dt(0, k) == 0);
+      CHECK(d_dt(1, k) == 0);
+      CHECK(d_dt(2, k) < 0);
+    }
+  }
 }
 
 TEST_CASE("what does not fit is refused") {

@@ -13,6 +13,7 @@
 #include <ebb/core/storage.hpp>
 #include <ebb/decay/selective.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 #include "support/decay_contract.hpp"
 #include "support/exact.hpp"
@@ -282,6 +283,32 @@ TEST_CASE("gradients agree with differences; limits stop those of the step") {
       check_gradients(at, {false, true, false});
       check_gradients(at, {true, false, true});
     }
+}
+
+TEST_CASE("an infinite step forgets, and its gradients are 0") {
+  const std::vector<double> rates{0.5, 2};
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const bool tapered : {false, true}) {
+    ebb::array<double> raw(3, 1), d_raw(3, 1);
+    raw(1, 0) = infinity;
+    const std::vector<double> zero{0};
+    auto policy = ebb::selective_decay(raw).with_bias(zero);
+    if (tapered) policy = policy.tapered(ebb::post_taper::relative(100));
+    const auto decay = policy.bind(std::span<const double>(rates));
+    ebb::array<double> in(3, 2), out(3, 2), given(3, 2);
+    for (index_t t = 0; t < 3; ++t) in(t, 0) = in(t, 1) = given(t, 0) = given(t, 1) = 1;
+    ebb::scan(decay, in, out);
+    std::vector<double> d_rates(2), d_bias(1), d_alpha(tapered ? 2 : 0);
+    decltype(decay)::gradients sums{d_rates, d_raw.view(), d_bias, d_alpha};
+    ebb::scan_vjp(decay, in, out, ebb::scan_cotangents<double>{.outputs = given.view()},
+                  ebb::scan_gradients<double, decltype(sums)>{.decay = &sums});
+    for (const double value : d_rates) CHECK(value < 0);
+    CHECK(std::isfinite(d_rates[0] + d_rates[1]));
+    CHECK(d_raw(1, 0) == 0);
+    CHECK(d_raw(2, 0) < 0);
+    CHECK(d_bias[0] == d_raw(2, 0));
+    for (const double value : d_alpha) CHECK(std::isfinite(value));
+  }
 }
 
 TEST_CASE("16-bit steps have float gradients; a zero stride sums") {

@@ -73,7 +73,8 @@ class irregular_decay {
               detail::scalar_as<Real>(Param(-rates_[channel(where, k)] * interval(where, t, k)));
     }
 
-    /// d r_k -= dt d,   d dt -= Re(conj(r_k) d),   d = d log a.
+    /// d r_k -= dt d,   d dt -= Re(conj(r_k) d),   d = d log a; nothing where d = 0, also for
+    /// dt = inf.
     ///
     /// Gradients of a real loss L with respect to a complex z are dL/dRe z + i dL/dIm z.
     template <class Real, class BlockAxis, class CotangentAxis>
@@ -84,6 +85,7 @@ class irregular_decay {
         Part over_channels(0);
         for (index_t k = 0; k < cotangent.channels(); ++k) {
           const auto d = detail::cotangent_as<Param>(cotangent(t, k));
+          if (d == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
           const Param& rate = rates_[channel(where, k)];
           if (!sums.rates.empty())
             sums.rates[channel(where, k)] -= Param(d * interval(where, t, k));

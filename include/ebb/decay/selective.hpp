@@ -153,7 +153,8 @@ class selective_decay {
     ///   d r_k -= dt s d,              d raw, d bias -= r_k s dt'(x) d,
     ///   d alpha_k += r_k dt s log((t + t_0) / t_ref) d
     ///
-    /// dt' is the logistic function of x (1 without softplus), and 0 where a limit acts.
+    /// dt' is the logistic function of x (1 without softplus), and 0 where a limit acts. Where
+    /// d = 0 nothing is added, also for dt = inf.
     template <class Real, class BlockAxis, class CotangentAxis>
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
@@ -163,8 +164,9 @@ class selective_decay {
         Param over_channels(0);
         for (index_t k = 0; k < cotangent.channels(); ++k) {
           const std::size_t c = channel(where, k);
-          const Param x = argument(where, t, k), free = step_size(x), dt = clamped(free);
           Param scaled = detail::cotangent_as<Param>(cotangent(t, k));
+          if (scaled == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
+          const Param x = argument(where, t, k), free = step_size(x), dt = clamped(free);
           if (taper_) scaled *= taper_->taper(c, log_time);
           if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
           if (!sums.alpha.empty())
