@@ -167,6 +167,30 @@ TEST_CASE("a layer of averages; wrapping twice is wrapping once") {
                        ebb::normalised_decay<ebb::constant_decay::bound<double>>>);
 }
 
+// A policy of oscillations only.
+struct turning {
+  static constexpr ebb::decay_kind kind = ebb::decay_kind::constant;
+  template <class Real>
+  auto bind(std::span<const std::complex<Real>> rates) const {
+    return ebb::constant_decay().bind(rates);
+  }
+};
+static_assert(ebb::decay_for<decltype(normalised(turning())), std::complex<double>>);
+static_assert(!ebb::decay_for<decltype(normalised(turning())), double>);
+
+TEST_CASE("averages of a policy of complex rates only") {
+  using complex = std::complex<double>;
+  const std::vector<complex> rates{{0.5, 1}};
+  ebb::array<complex> in(400, 1), h(400, 1), right(400, 1);
+  for (index_t t = 0; t < 400; ++t) in(t, 0) = {3, -2};
+  const auto averages = normalised(turning()).bind(span_of(rates));
+  ebb::scan(averages, in, h);
+  ebb::scan(normalised(ebb::constant_decay()).bind(span_of(rates)), in, right);
+  for (index_t t = 0; t < 400; ++t) CHECK(h(t, 0) == right(t, 0));
+  // A constant is its own average: what rounding adds to each step, 16 u |h|, decays by e^-0.5.
+  CHECK(std::abs(h(399, 0) - in(0, 0)) <= 16 * 0x1p-53 * 3 * 4 / (1 - std::exp(-0.5)));
+}
+
 template <class Decay>
 concept has_view = requires(const Decay& decay) {
   decay.view();

@@ -3,6 +3,7 @@
 /// @brief  Any decay as an exponential average: what is lost of the state is taken from the input.
 #pragma once
 
+#include <complex>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -63,6 +64,18 @@ class normalised_decay {
   Decay decay_;
 };
 
+namespace detail {
+template <class Policy, class Real>
+concept binds = requires(const Policy& policy, std::span<const Real> rates) {
+  policy.bind(rates);
+};
+/// Whether a type binds rates of some built-in type, be it real or complex only.
+template <class Policy>
+concept binds_some = binds<Policy, double> || binds<Policy, std::complex<double>> ||
+    binds<Policy, float> || binds<Policy, std::complex<float>> || binds<Policy, long double> ||
+    binds<Policy, std::complex<long double>>;
+}  // namespace detail
+
 /// A policy whose bound decays are normalised.
 template <class Policy>
 class normalised_policy {
@@ -73,9 +86,8 @@ class normalised_policy {
 
   /// @throws as the policy inside.
   template <class Real>
-  auto bind(std::span<const Real> rates) const {
-    return normalised_decay(policy_.bind(rates));
-  }
+  requires detail::binds<Policy, Real>
+  auto bind(std::span<const Real> rates) const { return normalised_decay(policy_.bind(rates)); }
 
  private:
   Policy policy_;
@@ -87,7 +99,7 @@ class normalised_policy {
 ///   const auto averages = normalised(constant_decay()).bind(rates);
 template <class Decay>
 auto normalised(Decay decay) {
-  if constexpr (requires(std::span<const double> rates) { decay.bind(rates); }) {
+  if constexpr (detail::binds_some<Decay>) {
     return normalised_policy<Decay>(std::move(decay));
   } else {
     static_assert(
