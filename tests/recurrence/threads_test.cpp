@@ -10,6 +10,7 @@
 
 #include <ebb/core/array.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/recurrence/backend/automatic.hpp>
 #include <ebb/recurrence/backend/threads.hpp>
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/spectrum/geometric.hpp>
@@ -238,6 +239,24 @@ TEST_CASE("the same bits for any number of threads") {
     ebb::scan(memory.decay(), b, h, where, {}, backend);
     CHECK(same_bits(h, right));
     CHECK(same_bits(last, right_last));
+  }
+}
+
+TEST_CASE("an executor without threads counts as one") {
+  const ebb::extents size{1, 3000, 100};
+  ebb::array<double> a(size), b(size), right(size), h(size);
+  draws random(5);
+  for (auto* values : {&a, &b})
+    for (index_t i = 0; i < size.steps * size.channels; ++i)
+      values->data()[i] = random.uniform(-1, 1);
+  ebb::scan(a, b, right);
+  for (const index_t claimed : {index_t{0}, index_t{-3}}) {
+    backwards none{claimed};
+    ebb::scan(a, b, h, ebb::threads<ebb::rows, backwards>(none, {}, 1));
+    CHECK(same_bits(h, right));
+    const ebb::automatic<ebb::rows, backwards> chosen{ebb::threads<ebb::rows, backwards>(none)};
+    ebb::scan(a, b, h, chosen);
+    CHECK(same_bits(h, right));
   }
 }
 

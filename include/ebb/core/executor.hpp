@@ -23,7 +23,8 @@ namespace ebb::inline EBB_ABI {
 ///   e.run(count, f)     calls f(i) once for each i in 0 .. count - 1, in any order and possibly at
 ///                       once, and returns when all have returned. The first exception is rethrown;
 ///                       calls that have not begun by then are left out.
-///   e.concurrency()     how many calls may run at once, >= 1: how finely to cut the work
+///   e.concurrency()     how many calls may run at once, >= 1: how finely to cut the work;
+///                       less counts as 1
 ///
 /// The work of the calls happens before the return of `run`. An engine with a pool of its own wraps
 /// it in a struct with these two members.

@@ -163,6 +163,8 @@ sequences<State> part_of(const sequences<State>& where, index_t steps, index_t b
 /// memory (decays with an exponential for each, data narrower than the state), 128 bytes. With
 /// fewer channels than two such ranges a single sequence runs on one thread.
 ///
+/// An executor that says less than 1 counts as 1.
+///
 /// Cost: `Inner`'s work divided among the threads, and about the time to wake a thread (see
 /// thread_pool). A call too small for two tasks of `minimum_work` elements (4096 if left out) runs
 /// on the calling thread. No allocation, except by the first call of a default pool.
@@ -221,7 +223,8 @@ class threads {
             const scan_options& options) const {
     // Narrow ranges pay where elements cost much more than their memory.
     constexpr bool costly = detail::takes_exponentials<Decay> || !std::same_as<T, State>;
-    const detail::scan_partition parts(out, where, executor_->concurrency(), minimum_work_, costly);
+    const auto at_once = std::max<index_t>(1, static_cast<index_t>(executor_->concurrency()));
+    const detail::scan_partition parts(out, where, at_once, minimum_work_, costly);
     if (parts.tasks() == 1) return inner_.scan(decay, in, out, where, options);
     executor_->run(parts.tasks(), [&](index_t task) {
       parts.for_each_part(task, [&](index_t b, index_t s, index_t count, index_t k, index_t n) {
