@@ -29,8 +29,8 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path))
-    throw file_error("cannot read " + path.string() + ": it is a directory");
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    throw file_error("cannot read " + path.string() + ": it is not a file");
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad()) throw file_error("cannot read " + path.string());

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table1/gnuplot.hpp"
 
+#include <sys/wait.h>
+
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <system_error>
@@ -50,6 +54,14 @@ std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + '\'';
+}
+
+// ": the first line that says something", or nothing.
+std::string first_line_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.find_first_not_of(" \t") != std::string::npos) return ": " + line;
+  return "";
 }
 
 }  // namespace
@@ -110,10 +122,14 @@ std::vector<std::string> draw(std::span<const picture> pictures,
   std::vector<std::string> drawn;
   const std::string prefix = ".drawing-";
   for (const auto& p : pictures) {
-    const std::string command = "cd " + shell_quoted(folder.string()) +
+    const std::string command = "unset CDPATH; cd -- " + shell_quoted(folder.string()) +
                                 " && gnuplot -e \"prefix='" + prefix + "'\" " + p.name + ".gp > " +
                                 prefix + "messages 2>&1";
-    bool good = std::system(command.c_str()) == 0;
+    const int status = std::system(command.c_str());
+    bool good = status == 0;
+    // Ctrl-C reaches the shell and gnuplot alone: std::system has this program ignore it meanwhile.
+    const bool interrupted = (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) ||
+                             (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGINT);
     for (const char* const kind : {".svg", ".png"}) {
       std::error_code failed;
       const auto made = folder / (prefix + p.name + kind);
@@ -124,7 +140,14 @@ std::vector<std::string> draw(std::span<const picture> pictures,
     if (good)
       drawn.push_back(p.name);
     else
-      problem = "gnuplot could not draw " + (folder / (p.name + ".gp")).string();
+      problem = "gnuplot could not draw " + (folder / (p.name + ".gp")).string() +
+                first_line_of(folder / (prefix + "messages"));
+    if (interrupted) {
+      std::error_code ignored;
+      std::filesystem::remove(folder / (prefix + "messages"), ignored);
+      std::signal(SIGINT, SIG_DFL);
+      std::raise(SIGINT);
+    }
   }
   std::error_code ignored;
   std::filesystem::remove(folder / (prefix + "messages"), ignored);

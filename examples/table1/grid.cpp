@@ -106,7 +106,11 @@ std::vector<basis_cell> grid(const options& o) {
 
 std::string measurement_key(const basis_cell& cell) {
   row r{cell, {}};
-  if (cell.spectrum.starts_with("post") || cell.spectrum == "static_t") r.cell.horizon = 0;
+  // With ends at 1/T and 1 the horizon cancels in r_k (s/T)^-alpha_k; a single tapered channel lies
+  // between the ends, where it does not.
+  const int tapered = cell.channels - (cell.spectrum.starts_with("post_sum") ? 1 : 0);
+  if ((cell.spectrum.starts_with("post") && tapered > 1) || cell.spectrum == "static_t")
+    r.cell.horizon = 0;
   return csv_line(r);
 }
 

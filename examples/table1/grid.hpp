@@ -30,7 +30,7 @@ std::vector<shape> shapes_of(std::string_view spectrum, const options& o);
 std::vector<basis_cell> grid(const options& o);
 
 /// Equal for two cells exactly when they have the same functions on the same lags: a tapered
-/// spectrum and static_t do not depend on the horizon (T cancels in r_k (s/T)^-alpha_k).
+/// spectrum with two tapered channels and more, and static_t, do not depend on the horizon.
 std::string measurement_key(const basis_cell& cell);
 
 /// Relative time a cell takes, for the order of work and the time left.

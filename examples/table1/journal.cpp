@@ -70,6 +70,9 @@ void journal::lock() {
     return file_error("cannot write " + path_.string() + ": " +
                       std::generic_category().message(problem));
   };
+  std::error_code ignored;
+  if (std::filesystem::exists(path_, ignored) && !std::filesystem::is_regular_file(path_, ignored))
+    throw file_error("cannot write " + path_.string() + ": it is not a file");
   lock_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0) throw failed(errno);
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;

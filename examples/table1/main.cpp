@@ -46,7 +46,12 @@ table1::journal open_journal(const table1::options& o) {
 
 int run(const table1::options& o) {
   const auto cells = table1::grid(o);
+  if (cells.empty())
+    throw table1::usage_error("nothing to measure: post_sum needs at least 2 channels");
   auto finished = open_journal(o);
+
+  // A new run begins in a folder without results: what an older one left there is not mixed with it.
+  if (finished.rows() == 0) table1::remove_outputs(o.out);
 
   const auto left = table1::missing(cells, o.betas, finished);
   double cost = 0;
@@ -93,7 +98,9 @@ int run(const table1::options& o) {
               << " rows have bounds that do not meet; no rule uses them\n";
   if (!problem.empty()) std::cout << problem << '\n';
   std::cout << "Written: " << (o.out / "table1.md").string() << ", errors.csv, claims.csv and "
-            << pictures.size() << " pictures beside it\n";
+            << pictures.size() << " pictures beside it\n"
+            << std::flush;
+  if (!std::cout) throw table1::file_error("cannot write to standard output");
   return 0;
 }
 
@@ -103,8 +110,8 @@ int main(int argc, char** argv) {
   try {
     return run(table1::parse_options(argc, argv));
   } catch (const table1::help_wanted& help) {
-    std::cout << help.what();
-    return 0;
+    std::cout << help.what() << std::flush;
+    return std::cout ? 0 : 1;
   } catch (const table1::usage_error& problem) {
     std::cerr << "table1: " << problem.what() << std::endl;
     return 2;

@@ -53,7 +53,12 @@ any_spectrum spectrum_of(const basis_cell& cell) {
 }
 
 ebb::approx::lag_set lags_of(const basis_cell& cell) {
-  if (positional(cell)) return ebb::approx::lag_set::integer(*cell.lag_fraction * *cell.position);
+  if (positional(cell)) {
+    // 0.29 of 100 is 29, although 0.29 is not in binary.
+    const double count = *cell.lag_fraction * *cell.position, nearest = std::round(count);
+    return ebb::approx::lag_set::integer(std::abs(count - nearest) <= 1e-12 * count ? nearest
+                                                                                    : count);
+  }
   return cell.integer_lags ? ebb::approx::lag_set::integer(cell.horizon)
                            : ebb::approx::lag_set::continuous(cell.horizon);
 }

@@ -221,11 +221,13 @@ options parse_options(int argc, const char* const* argv) {
 }
 
 std::string canonical(const options& o) {
-  std::string text = "--spectra " + joined(o.spectra) + " --channels " + joined(o.channels) +
-                     " --horizons " + joined(o.horizons) + " --betas " + joined(o.betas) +
-                     " --positions " + joined(o.positions) + " --seeds " + std::to_string(o.seeds);
-  if (o.seeds_above_32 != o.seeds)
-    text += " (above N = 32: " + std::to_string(o.seeds_above_32) + ')';
+  // A valid command line. What --channels and --seeds are by default, no list of them says: some
+  // rows have more channels, some fewer seeds.
+  std::string text = "--spectra " + joined(o.spectra);
+  if (!o.default_channels) text += " --channels " + joined(o.channels);
+  text += " --horizons " + joined(o.horizons) + " --betas " + joined(o.betas) + " --positions " +
+          joined(o.positions);
+  if (o.seeds_above_32 == o.seeds) text += " --seeds " + std::to_string(o.seeds);
   if (o.extensions) text += " --extension " + joined(*o.extensions);
   if (o.slow_extensions) text += " --slow-extension " + joined(*o.slow_extensions);
   if (o.lag_fractions) text += " --lag-fraction " + joined(*o.lag_fractions);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "table1/evidence.hpp"
 #include "table1/grid.hpp"
@@ -227,6 +228,16 @@ std::string report(std::span<const row> rows, const observations& seen,
   if (!pictures.empty()) text += "\n## Pictures\n";
   for (const auto& picture : pictures) text += "\n![" + picture + "](" + picture + ".svg)\n";
   return text;
+}
+
+void remove_outputs(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const char* const name : {"errors.csv", "claims.csv", "table1.md"})
+    std::filesystem::remove(folder / name, ignored);
+  for (const char* const name :
+       {"collapse", "gaps", "paradigms", "positions", "taper", "timescales"})
+    for (const char* const kind : {".gp", ".svg", ".png"})
+      std::filesystem::remove(folder / (std::string(name) + kind), ignored);
 }
 
 }  // namespace table1

@@ -3,6 +3,7 @@
 /// @brief  What a run tells: errors.csv, claims.csv and the tables of table1.md.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,5 +30,8 @@ std::string ledger(std::span<const claim> claims);
 std::string report(std::span<const row> rows, const observations& seen,
                    std::span<const claim> claims, const options& o,
                    std::span<const std::string> pictures);
+
+/// Removes what an earlier run wrote into a folder: tables, scripts and pictures of our names.
+void remove_outputs(const std::filesystem::path& folder);
 
 }  // namespace table1

@@ -99,7 +99,9 @@ std::optional<row> parse_row(std::string_view line) {
   r.cell.spectrum = std::string(text());
   r.cell.fast_end_extension = number();
   r.cell.slow_end_extension = number();
-  r.cell.channels = static_cast<int>(number());
+  const double channels = number();
+  good = good && channels >= 1 && channels <= 128 && channels == std::floor(channels);
+  r.cell.channels = good ? static_cast<int>(channels) : 0;
   r.cell.horizon = number();
   r.cell.position = optional();
   r.cell.lag_fraction = optional();
@@ -107,14 +109,19 @@ std::optional<row> parse_row(std::string_view line) {
   r.cell.relative_error = one_of("relative", "absolute");
   r.cell.weights_bound = optional();
   r.result.beta = number();
-  if (const auto seed = optional()) r.cell.seed = static_cast<std::uint64_t>(*seed);
+  if (const auto seed = optional()) {
+    good = good && *seed >= 1 && *seed <= 1e6 && *seed == std::floor(*seed);
+    if (good) r.cell.seed = static_cast<std::uint64_t>(*seed);
+  }
   r.result.error_lower = measured();
   r.result.error_upper = measured();
   r.result.weights_l1 = measured();
   r.result.min_gap_rate = measured();
   r.result.min_gap_log_rate = measured();
   r.result.max_gap_log_rate = measured();
-  r.result.digits = static_cast<int>(number());
+  const double digits = number();
+  good = good && digits >= 0 && digits <= 1e6;
+  r.result.digits = good ? static_cast<int>(digits) : 0;
   r.result.seconds = number();
   // Not lower <= upper refuses NaN as well.
   good = good && r.result.error_lower >= 0 && r.result.error_lower <= r.result.error_upper;

@@ -44,7 +44,7 @@ TEST_CASE("interpolation stays within the bound of the Bernstein ellipse") {
       const std::span<const double> series(c.data(), static_cast<std::size_t>(n));
       worst = std::max(worst, std::abs(approx::chebyshev_value(series, x) - f(x)));
     }
-    const double bound = 4 * most * std::pow(rho, -static_cast<double>(n)) / (rho - 1);
+    const double bound = 2 * most * std::pow(rho, -static_cast<double>(n)) * (rho + 1) / (rho - 1);
     CHECK(worst <= bound + static_cast<double>(n) * 0x1p-52);
     if (n < 100) CHECK(worst >= 1e-3 * bound);  // and the bound is not idle
   }

@@ -2,7 +2,9 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -151,6 +153,21 @@ TEST_CASE("a torn header is written again, a foreign file is shown as plain text
   table1::write_atomically(path, "a \x01 line\r\n");
   CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("It has: a ? line?"),
                        table1::journal_mismatch);
+}
+
+TEST_CASE("one tapered channel depends on the horizon") {
+  const auto measured = [](const std::string& channels) {
+    const auto o =
+        made_up::options({"--spectra", "post,post_sum", "--channels", channels, "--horizons",
+                          "1e2,1e6", "--positions", "100", "--extension", "0"});
+    const auto cells = table1::grid(o);
+    std::set<std::string> keys;
+    for (const auto& cell : cells) keys.insert(table1::measurement_key(cell));
+    return std::pair(cells.size(), keys.size());
+  };
+  CHECK(measured("1") == std::pair<std::size_t, std::size_t>(2, 2));  // post alone
+  CHECK(measured("2") == std::pair<std::size_t, std::size_t>(4, 3));  // post_sum has one tapered
+  CHECK(measured("3") == std::pair<std::size_t, std::size_t>(4, 2));
 }
 
 TEST_CASE("cells with the same functions are measured once") {

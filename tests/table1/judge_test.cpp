@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "made_up/laws.hpp"
 #include "table1/claims.hpp"
+#include "table1/grid.hpp"
 #include "table1/observe.hpp"
 #include "table1/outputs.hpp"
 
@@ -115,6 +117,27 @@ TEST_CASE("random_error") {
           return jitter(cell) * (bare(cell) ? std::pow(n, 0.5) : std::exp(-n / std::log(n)));
         }) == "holds_if");
   CHECK(law([&](const basis_cell& cell) { return jitter(cell) * channels(cell); }) == "fails");
+}
+
+TEST_CASE("random_error is undecided where equal spacing was not measured") {
+  const auto o = made_up::options({"--spectra", "random_log_uniform,random_uniform"});
+  CHECK(verdict_of(table1::judge(made_up::rows(o), usual_observations()), "random_error") ==
+        "undecided");
+}
+
+TEST_CASE("the text of the options is a command line that asks for the same") {
+  for (const std::vector<std::string>& asked :
+       {std::vector<std::string>{},
+        {"--full"},
+        {"--channels", "8,16"},
+        {"--seeds", "3"},
+        {"--full", "--seeds", "4", "--relative", "--weights-bound", "7"}}) {
+    const auto o = made_up::options(asked);
+    std::vector<std::string> words;
+    std::istringstream text(table1::canonical(o));
+    for (std::string word; text >> word;) words.push_back(word);
+    CHECK(table1::grid(made_up::options(words)) == table1::grid(o));
+  }
 }
 
 TEST_CASE("linear_gap") {

@@ -117,6 +117,8 @@ TEST_CASE("equal requests are equal, others are not") {
   };
   CHECK(text({"--channels", "16,8"}) == text({"--channels", "8,16.0"}));
   CHECK(text({"--threads", "2", "--out", "x", "--no-plots"}) == text({}));
+  // The default channels are more than any list of them says.
+  CHECK(text({"--channels", "8,16,24,32"}) != text({}));
   for (const std::vector<std::string>& other : {std::vector<std::string>{"--channels", "8"},
                                                 {"--horizons", "100"},
                                                 {"--betas", "1"},

@@ -19,13 +19,20 @@
 namespace ebb::inline EBB_ABI {
 namespace approx {
 
+/// Relative errors of basis functions in units of u; see below.
+struct value_roundoffs {
+  double base = 0, run = 0, slope = 0;
+};
+
 /// Basis functions phi_0 .. phi_{N-1} of the lag, in any precision.
 ///
-///   basis.size()                      N
+///   basis.size()                  N
 ///   basis.bind<Real>()            values in precision Real: b.fill(lag, row),
 ///                                 b.fill_run(first, rows)
 ///   basis.intervals(first, last)  intervals that cover [first, last], each with its strip
 ///   basis.last_lag()              the largest lag at which the functions are defined
+///   basis.roundoffs()             {base, run, slope}: a value e^-x has a relative error below
+///                                 (base + run * n + slope * x) u, n its place in a fill_run
 ///   B::chebyshev_system           whether every nontrivial combination has at most N - 1 zeros
 ///   B::continuous_lags            whether lags between whole steps have a meaning
 template <class B>
@@ -33,6 +40,7 @@ concept basis_functions = requires(const B& basis, double lag) {
   { basis.size() } -> std::convertible_to<index_t>;
   { basis.intervals(lag, lag) } -> std::same_as<std::vector<lag_interval>>;
   { basis.last_lag() } -> std::convertible_to<double>;
+  { basis.roundoffs().slope } -> std::convertible_to<double>;
   { B::chebyshev_system } -> std::convertible_to<bool>;
   { B::continuous_lags } -> std::convertible_to<bool>;
   basis.template bind<double>();
@@ -69,6 +77,9 @@ class exponential_basis {
 
   index_t size() const { return channels_; }
   double last_lag() const { return 0x1p53; }
+
+  /// core/decaying_exp.hpp, and one roundoff of x. A run multiplies by exp(-r) at each step.
+  value_roundoffs roundoffs() const { return {66, 66, 4}; }
 
   /// exp(-r e^u) has absolute value at most 1 wherever Re e^u >= 0, that is |Im u| <= pi/2.
   std::vector<lag_interval> intervals(double first, double last) const {
@@ -168,6 +179,13 @@ class taper_basis {
     return chosen_.empty() ? channels_ : static_cast<index_t>(chosen_.size());
   }
   double last_lag() const { return position_; }
+
+  /// As exponential_basis, with the error of x as in decay/post.hpp, and a roundoff for each sum of
+  /// a run, of which there are at most 300.
+  value_roundoffs roundoffs() const {
+    const double offset = static_cast<double>(options_.offset);
+    return {66, 0, 320 + 2 * std::log(position_ + offset + 1) + 4 * std::log(t_reference_)};
+  }
 
   /// The same with some of its functions only, given by ascending indices.
   taper_basis only(const std::vector<index_t>& functions) const {

@@ -25,35 +25,6 @@ namespace ebb::inline EBB_ABI {
 namespace approx {
 namespace detail {
 
-/// A bound of |c|_1 for every c with |sum_k c_k phi_k(x_i)| <= most at the first N of N + 1 rows
-/// [phi(x_i) f(x_i)]: with X near P^-1, P the N x N matrix, and e = |I - P X|_inf < 1,
-///
-///   c = X (P X)^-1 P c,   |c|_1 <= most sum |X_ki| / (1 - e).   Infinite when e >= 1/2.
-template <real_scalar Real>
-double most_weights_below(const std::vector<std::vector<Real>>& rows, double most) {
-  using ebb::detail::abs;
-  const std::size_t n = rows.size() - 1;
-  std::vector<std::vector<Real>> square(n);
-  for (std::size_t i = 0; i < n; ++i) square[i].assign(rows[i].begin(), rows[i].end() - 1);
-  const elimination<Real> solver(square);
-  if (solver.smallest_pivot() == Real(0)) return HUGE_VAL;
-  Real size(0);
-  std::vector<Real> off(n, Real(0));  // row sums of |I - P X|
-  for (std::size_t column = 0; column < n; ++column) {
-    std::vector<Real> unit(n, Real(0));
-    unit[column] = Real(1);
-    const std::vector<Real> x = solver.solve(unit);
-    for (const Real& v : x) size += abs(v);
-    for (std::size_t i = 0; i < n; ++i) {
-      Real left = unit[i];
-      for (std::size_t k = 0; k < n; ++k) left -= Real(square[i][k] * x[k]);
-      off[i] += abs(left);
-    }
-  }
-  const double e = static_cast<double>(*std::max_element(off.begin(), off.end()));
-  return e < 0.5 ? most * static_cast<double>(size) / (1 - e) : HUGE_VAL;
-}
-
 /// The precision ladder: several targets on one basis, each settled as soon as its bounds meet.
 template <basis_functions Basis, class Target>
 class ladder {
@@ -119,7 +90,13 @@ class ladder {
       }
       if (previous >= lags_.last()) return;
       rows.push_back(row_at(lags_.last()));
-      const double lower = dual_bound(rows, most_weights_below(rows, 2));
+      Real largest(1);
+      for (const auto& values : rows)
+        for (const Real& v : values)
+          if (v > largest) largest = v;
+      const row_roundoffs lost{basis_.roundoffs().base + 4,
+                               0.37 * basis_.roundoffs().slope * static_cast<double>(largest)};
+      const double lower = dual_bound(rows, most_weights_below(rows, 2, lost), lost);
       if (!(lower >= 1 - options_.tolerance)) continue;
       results[i] = {};
       results[i].error_upper = 1;
@@ -321,9 +298,12 @@ std::vector<approximation> best_weights(const Basis& basis, std::span<const Targ
           rungs.template interpolate<multiprecision<400>, 400>(functions);
         return std::move(rungs.results);
       }
-      // Fewer functions than lags after all: the others add nothing on these lags.
+      // Fewer functions than lags stand out in 200 digits. Weights on these alone give an upper
+      // bound; whether the others are dependent on them, or add what needs more digits, is not
+      // known, so that there is no lower one.
       auto results = best_weights(basis.only(functions), targets, lags, options);
       for (approximation& result : results) {
+        result.error_lower = 0;
         std::vector<double> weights(static_cast<std::size_t>(basis.size()), 0.0);
         for (std::size_t k = 0; k < result.weights.size(); ++k)
           weights[static_cast<std::size_t>(functions[k])] = result.weights[k];

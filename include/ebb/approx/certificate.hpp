@@ -20,15 +20,22 @@ namespace ebb::inline EBB_ABI {
 namespace approx {
 namespace detail {
 
+/// Roundoffs that a value of size at most `scale`, times 1 - or a value e^-x, x e^-x <= 0.37 - may
+/// have lost, beside those of n sums: relative ones, and absolute ones.
+struct row_roundoffs {
+  double relative = 70, absolute = 0;
+};
+
 /// A lower bound of the best error by duality, in precision Real:
 ///
 ///   max |f - Phi c| >= |lambda . f| / |lambda|_1   for every lambda with lambda^T Phi = 0.
 ///
 /// Shapes: rows (N + 1 x N + 1), row i = [phi(x_i) f(x_i)]. What rounding leaves of lambda^T Phi is
-/// charged with `most_l1`, a bound of |c|_1 for the best c; so is the rounding of Phi and of the
-/// sums.
+/// charged with `most_l1`, a bound of |c|_1 for the best c; so is the rounding of Phi, of f and of
+/// all sums.
 template <real_scalar Real>
-double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
+double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1,
+                  const row_roundoffs& lost = {}) {
   using ebb::detail::abs;
   const std::size_t n = rows.size() - 1;
   // A last column of alternating signs in place of f: lambda is orthogonal to all others.
@@ -39,22 +46,66 @@ double dual_bound(const std::vector<std::vector<Real>>& rows, double most_l1) {
   std::vector<Real> last(n + 1, Real(0));
   last[n] = Real(1);
   const std::vector<Real> lambda = solver.solve_transposed(std::move(last));
-  Real norm(0), value(0), left(0);
-  for (std::size_t i = 0; i <= n; ++i) {
-    norm += abs(lambda[i]);
-    value += Real(lambda[i] * rows[i][n]);
-  }
-  for (std::size_t k = 0; k < n; ++k) {
+  const Real relative(Real(static_cast<double>(n) + lost.relative) * unit_roundoff<Real>);
+  Real norm(0);
+  for (const Real& multiplier : lambda) norm += abs(multiplier);
+  const Real absolute(Real(lost.absolute) * unit_roundoff<Real> * norm);
+  // |sum_i lambda_i rows_ik| and what rounding may hide of it.
+  const auto column = [&](std::size_t k) {
     Real sum(0), size(0);
     for (std::size_t i = 0; i <= n; ++i) {
       const Real product = Real(lambda[i] * rows[i][k]);
       sum += product, size += abs(product);
     }
-    const Real most =
-        Real(abs(sum) + Real(static_cast<double>(n + 64)) * unit_roundoff<Real> * size);
-    if (most > left) left = most;
+    return std::pair<Real, Real>(abs(sum), Real(relative * size + absolute));
+  };
+  Real left(0);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto [sum, hidden] = column(k);
+    if (Real(sum + hidden) > left) left = Real(sum + hidden);
   }
-  return static_cast<double>(Real((abs(value) - Real(most_l1) * left) / norm));
+  const auto [value, hidden] = column(n);
+  return static_cast<double>(Real((value - hidden - Real(most_l1) * left) / norm));
+}
+
+/// A bound of |c|_1 for every c with |sum_k c_k phi_k(x_i)| <= most at the first N of N + 1 rows
+/// [phi(x_i) f(x_i)]: with X near P^-1, P the N x N matrix, and e = |I - P X|_inf < 1,
+///
+///   c = X (P X)^-1 P c,   |c|_1 <= most sum |X_ki| / (1 - e).   Infinite when e >= 1/2.
+///
+/// e contains what rounding may hide, of P too.
+template <real_scalar Real>
+double most_weights_below(const std::vector<std::vector<Real>>& rows, double most,
+                          const row_roundoffs& lost = {}) {
+  using ebb::detail::abs;
+  const std::size_t n = rows.size() - 1;
+  std::vector<std::vector<Real>> square(n);
+  Real largest(0);
+  for (std::size_t i = 0; i < n; ++i) {
+    square[i].assign(rows[i].begin(), rows[i].end() - 1);
+    for (const Real& v : square[i])
+      if (abs(v) > largest) largest = abs(v);
+  }
+  const elimination<Real> solver(square);
+  if (solver.smallest_pivot() == Real(0)) return HUGE_VAL;
+  Real size(0);
+  std::vector<Real> off(n, Real(0));  // row sums of |I - P X|
+  for (std::size_t column = 0; column < n; ++column) {
+    std::vector<Real> unit(n, Real(0));
+    unit[column] = Real(1);
+    const std::vector<Real> x = solver.solve(unit);
+    for (const Real& v : x) size += abs(v);
+    for (std::size_t i = 0; i < n; ++i) {
+      Real left = unit[i];
+      for (std::size_t k = 0; k < n; ++k) left -= Real(square[i][k] * x[k]);
+      off[i] += abs(left);
+    }
+  }
+  const double units = static_cast<double>(n) + lost.relative;
+  const Real hidden =
+      Real(size * unit_roundoff<Real> * Real(Real(units) * largest + Real(lost.absolute)));
+  const double e = static_cast<double>(Real(*std::max_element(off.begin(), off.end()) + hidden));
+  return e < 0.5 ? most * static_cast<double>(size) / (1 - e) : HUGE_VAL;
 }
 
 /// Bounds of |f - sum c_k phi_k| in the ellipses of the plan's intervals, and of what its
@@ -87,7 +138,7 @@ ellipse_bound interpolation_bound(const sample_plan& plan, const Target& target,
     const double size = std::exp(log_target) + weights_l1 * std::exp(log_scale);
     const double decay = std::pow(rho, -static_cast<double>(piece.nodes));
     worst.size = std::max(worst.size, size);
-    worst.remainder = std::max(worst.remainder, 4 * size * decay / (rho - 1));
+    worst.remainder = std::max(worst.remainder, 2 * size * decay * (rho + 1) / (rho - 1));
   }
   return worst;
 }
@@ -102,28 +153,6 @@ inline double alternation_bound(const sampled_functions& error, index_t channels
   double smallest = HUGE_VAL;
   for (const location& e : extrema) smallest = std::min(smallest, std::abs(e.value));
   return smallest;
-}
-
-/// A bound of |c*|_1 for the best weights c*, from ours, c: the two errors differ by Phi (c* - c),
-/// at most 2 E on the lags of the set and not more than twice that on the nodes between them, so
-/// that
-/// |c* - c|_1 <= sqrt(N) |R^-1|_F sqrt(rows) 4 E.
-template <real_scalar Real>
-double most_weights(const sampled_basis<Real>& samples, double weights_l1, double error) {
-  using ebb::detail::sqrt;
-  const std::size_t n = static_cast<std::size_t>(samples.size);
-  Real squares(0);
-  for (std::size_t column = 0; column < n; ++column) {
-    std::vector<Real> x(column + 1, Real(0));
-    for (std::size_t k = column + 1; k-- > 0;) {
-      Real sum(k == column ? 1 : 0);
-      for (std::size_t j = k + 1; j <= column; ++j) sum -= Real(samples.r[k * n + j] * x[j]);
-      x[k] = Real(sum / samples.r[k * n + k]);
-      squares += Real(x[k] * x[k]);
-    }
-  }
-  return weights_l1 + 4 * error * std::sqrt(static_cast<double>(n * samples.lags.size())) *
-                          static_cast<double>(Real(sqrt(squares)));
 }
 
 /// Finished weights with both bounds of the best error.
@@ -162,8 +191,12 @@ certified_weights certify(const weights_problem<Real>& problem, const sampled_ba
   if (checked.quiet && !checked.meets(options.tolerance) && !problem.reference.empty()) {
     std::vector<std::vector<Real>> rows;
     for (const location& where : problem.reference) rows.push_back(row_at(where.lag));
-    const double most_l1 = most_weights(samples, found.weights_l1, found.error_upper);
-    found.raise_lower(dual_bound(rows, most_l1));
+    // The errors of the best weights and of ours are at most the upper bound each on these lags.
+    const row_roundoffs lost{
+        samples.errors.base + 4,
+        0.37 * samples.errors.slope * static_cast<double>(samples.largest_factor)};
+    const double most_l1 = found.weights_l1 + most_weights_below(rows, 2 * found.error_upper, lost);
+    found.raise_lower(dual_bound(rows, most_l1, lost));
   }
   for (const Real& c : problem.weights) found.weights.push_back(static_cast<double>(c));
   for (const location& where : problem.reference) found.reference.push_back(where.lag);

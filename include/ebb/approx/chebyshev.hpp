@@ -77,9 +77,10 @@ inline void chebyshev_values(std::span<const double> coefficients, std::span<con
 /// The rho > 1 of the Bernstein ellipse of [-1, 1] with the given semi-minor axis > 0.
 ///
 /// A function analytic and bounded by M inside it differs from its interpolant through n Chebyshev
-/// nodes by at most 4 M rho^-n / (rho - 1) on [-1, 1].
-/// Source: L. N. Trefethen, Approximation Theory and Approximation Practice, Theorem 8.2 (nodes of
-///   either kind: each aliased coefficient is counted at most twice).
+/// nodes (the zeros of T_n) by at most 2 M rho^-n (rho + 1) / (rho - 1) on [-1, 1]: its
+/// coefficients are at most 2 M rho^-k, that of T_n is lost, and each later one counts at most
+/// twice.
+/// Source: L. N. Trefethen, Approximation Theory and Approximation Practice, Theorem 8.1.
 inline double bernstein_ellipse(double semi_minor_axis) {
   return semi_minor_axis + std::sqrt(1 + semi_minor_axis * semi_minor_axis);
 }

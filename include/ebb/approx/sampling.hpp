@@ -87,6 +87,16 @@ struct sampled_basis {
   std::vector<Real> phi;   ///< (size x rows): one function after the other
   std::vector<Real> q;     ///< (size x rows)
   std::vector<Real> r;     ///< (size x size), r[j * size + k] = R_jk, upper triangular
+  value_roundoffs errors;  ///< of the values of phi
+  Real largest_factor{1};  ///< that a row was multiplied by
+
+  /// Relative roundoffs of a value of phi that is at least e^-x.
+  double roundoffs(double x) const {
+    double longest = 0;
+    if constexpr (many_digits<Real>)
+      for (const auto& run : plan.runs) longest = std::max(longest, static_cast<double>(run.count));
+    return errors.base + errors.run * longest + errors.slope * x;
+  }
 
   std::span<const Real> function(index_t k) const {
     return std::span<const Real>(phi).subspan(static_cast<std::size_t>(k * rows),
@@ -97,7 +107,7 @@ struct sampled_basis {
   template <basis_functions Basis>
   sampled_basis(const Basis& basis, const sample_plan& where,
                 const std::function<bool()>& interrupted)
-      : plan(where), size(basis.size()) {
+      : plan(where), size(basis.size()), errors(basis.roundoffs()) {
     const auto bound = basis.template bind<Real>();
     const index_t total = plan.rows();
     const std::size_t n = static_cast<std::size_t>(size);
@@ -127,6 +137,8 @@ struct sampled_basis {
 
   /// Multiply row i of Phi by factors[i] (relative error: 1 / f).
   void scale_rows(std::span<const Real> factors) {
+    for (const Real& factor : factors)
+      if (factor > largest_factor) largest_factor = factor;
     for (index_t k = 0; k < size; ++k)
       for (std::size_t i = 0; i < factors.size(); ++i)
         phi[static_cast<std::size_t>(k * rows) + i] *= factors[i];

@@ -86,9 +86,17 @@ class weights_problem {
     for (std::size_t i = 0; i < m; ++i)
       table(static_cast<Eigen::Index>(i), 0) =
           scale > Real(0) ? static_cast<double>(Real(error[i] / scale)) : 0.0;
-    // n + 2 additions and products, and a relative error of a few dozen u in phi and f.
-    noise = static_cast<double>(
-        Real(magnitude * Real(static_cast<double>(n) + 64) * unit_roundoff<Real>));
+    // n + 2 additions and products, and the errors of phi and f. A term e^-x below u magnitude / n
+    // adds nothing that counts, so that x <= log(n |c|_1 factor / (u magnitude)) in all others.
+    using ebb::detail::log;
+    double furthest = 0;
+    if (magnitude > Real(0)) {
+      const Real ratio = Real(Real(static_cast<double>(n)) * weights_l1() *
+                              samples_.largest_factor / (unit_roundoff<Real> * magnitude));
+      if (ratio > Real(1)) furthest = static_cast<double>(Real(log(ratio)));
+    }
+    const double units = static_cast<double>(n) + 8 + samples_.roundoffs(furthest);
+    noise = static_cast<double>(Real(magnitude * Real(units) * unit_roundoff<Real>));
     return sampled_functions(samples_.plan, table);
   }
 
