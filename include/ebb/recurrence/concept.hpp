@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <concepts>
+#include <limits>
 #include <string_view>
 
 #include <ebb/core/sequences.hpp>
@@ -56,6 +57,12 @@ template <class T>
 concept scan_scalar = requires {
   typename default_state<T>::type;
 };
+
+/// Whether a state holds every digit of data of type T: a scan rounds to T once, at its end, never
+/// on the way in. Storage types without std::numeric_limits count as narrow.
+template <class State, class T>
+inline constexpr bool holds_digits_of =
+    std::numeric_limits<real_of_t<State>>::digits >= std::numeric_limits<real_of_t<T>>::digits;
 
 /// A way to evaluate h_t = a_t h_{t-1} + b_t, channel by channel, on one memory space.
 ///

@@ -104,6 +104,8 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
   static_assert(outlives_call<Out>, "ebb::scan: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
   static_assert(scan_scalar<T>, "ebb::scan: the element type is not a scan_scalar");
+  static_assert(holds_digits_of<State, T>,
+                "ebb::scan: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
   const auto to = as_view(out);
   auto&& bound = detail::as_decay<State>(decay);
@@ -139,6 +141,8 @@ template <class Decay, scan_scalar T, class State, class Backend = rows>
 requires bound_decay<Decay, State>
 void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const T>> b,
           std::span<T> h, std::span<State> state, const Backend& backend = {}) {
+  static_assert(holds_digits_of<State, T>,
+                "ebb::step: the state must be at least as wide as the data");
   static_assert(scan_backend_for<Backend, Decay, T>,
                 "ebb::step: the last argument is not a scan_backend_for this decay and type");
   const auto channels = static_cast<index_t>(state.size());

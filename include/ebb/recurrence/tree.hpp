@@ -121,6 +121,8 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
   static_assert(view_of<Out, T>, "ebb::scan_tree: out must be mutable");
   static_assert(outlives_call<Out>, "ebb::scan_tree: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan_tree: in must have the element type of out");
+  static_assert(holds_digits_of<State, T>,
+                "ebb::scan_tree: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
   const auto to = as_view(out);
   auto&& bound = detail::as_decay<State>(decay);
