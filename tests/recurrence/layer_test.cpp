@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ebb/decay/constant.hpp>
+#include <ebb/decay/irregular.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/recurrence/backend/reference.hpp>
 #include <ebb/recurrence/layer.hpp>
@@ -112,6 +113,29 @@ TEST_CASE("sequences and the reverse direction through a layer") {
   CHECK(h(3, 0) == 4);
   CHECK(h(1, 0) == doctest::Approx(2 + 0.5 * (3 + 0.5 * 4)).epsilon(1e-15));
   CHECK(last(1, 0) == h(1, 0));
+}
+
+TEST_CASE("intervals that come with the data: prefill, then steps, give the bits of the whole") {
+  const index_t steps = 30, cut = 18, channels = 7;
+  const auto b = ebb::test::random_inputs<float, ebb::time_major>({1, steps, channels}, 3);
+  array<float> dt(steps, 1), whole(steps, channels), h(cut, channels);
+  for (index_t t = 0; t < steps; ++t) dt(t, 0) = static_cast<float>(t % 5) / 4;
+  const auto spectrum = ebb::geometric_spectrum::timescales(1, 50);
+  ebb::make_layer<float>(spectrum, ebb::irregular_decay(dt), channels)(b, whole);
+
+  const ebb::irregular_decay first(dt.view().steps_from(0, cut));
+  auto memory = ebb::make_layer<float>(spectrum, first, channels);
+  auto state = memory.start();
+  memory(b.view().steps_from(0, cut), h, state);
+  CHECK(same_bits(h, whole.view().steps_from(0, cut)));
+  const std::span<const float> next(&b(cut, 0), channels);
+  CHECK_THROWS_AS(memory.step(next, state), ebb::shape_error);  // it still has the prompt's
+  for (index_t t = cut; t < steps; ++t) {
+    memory.decay().read_from(dt.view().steps_from(t, 1));
+    memory.step(std::span<const float>(&b(t, 0), channels), state);
+    for (index_t k = 0; k < channels; ++k)
+      CHECK(state.values[static_cast<std::size_t>(k)] == whole(t, k));
+  }
 }
 
 // A user's own backend, spectrum and decay: plain structs.

@@ -56,6 +56,9 @@ class layer {
 
   index_t channels() const { return channels_; }
   const bound_type& decay() const { return bound_; }
+  /// For decays that read arrays of the caller: `memory.decay().read_from(array)` before the next
+  /// piece or step. Not while another thread uses the layer.
+  bound_type& decay() { return bound_; }
   const Backend& backend() const { return backend_; }
 
   /// Whole sequences, one per batch entry.
