@@ -169,7 +169,7 @@ TEST_CASE("a layer of averages; wrapping twice is wrapping once") {
 
 // A policy of oscillations only.
 struct turning {
-  static constexpr ebb::decay_kind kind = ebb::decay_kind::constant;
+  [[maybe_unused]] static constexpr ebb::decay_kind kind = ebb::decay_kind::constant;
   template <class Real>
   auto bind(std::span<const std::complex<Real>> rates) const {
     return ebb::constant_decay().bind(rates);
