@@ -83,8 +83,8 @@ void tree_tile_back(const Decay& decay, const In& in, const strided_view<const S
 /// The vector-Jacobian product of ebb::scan_tree. With C(t) the steps whose parent is t:
 ///
 ///   g_t = dh_t + sum over s in C(t) of conj(a_s) g_s,   db_t = g_t (gain 1 - a: conj(1 - a_t) g_t)
-///   da_t = g_t conj(h_parent(t)) (gain 1 - a: g_t conj(h_parent(t) - b_t)), d log a_t = conj(a_t)
-///   da_t dh_0 = sum over steps without parent of conj(a_t) g_t
+///   da_t = g_t conj(h_parent(t)) (gain 1 - a: g_t conj(h_parent(t) - b_t)),
+///   d log a_t = conj(a_t) da_t,   dh_0 = sum over steps without parent of conj(a_t) g_t
 ///
 /// Complex gradients as in scan_vjp.
 ///
