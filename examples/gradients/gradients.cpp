@@ -20,8 +20,8 @@ double loss(const std::vector<double>& rates, const ebb::array<double>& b) {
   return sum;
 }
 
-// The slope of the loss along one number, from both sides. Third derivatives are below (2 T)^3 times
-// the loss, roundings below 1e-13 of it: off by less than 1e-12 (2 T)^3 / 6 + 1e-7 < 1e-6 of it.
+// The slope of the loss along one number, from both sides. Third derivatives are below (2 T)^3
+// times the loss, roundings 1e-13 of it: off by less than 1e-12 (2 T)^3 / 6 + 1e-7 < 1e-6 of it.
 template <class Loss>
 double slope(double& number, const Loss& value) {
   const double d = 1e-6, middle = number;

@@ -32,8 +32,8 @@ class state_history {
   /// How many states can be rolled back to, 0 .. K.
   index_t size() const { return size_; }
 
-  /// Remember a state; the oldest goes when there are K. At the position of the newest one, as after
-  /// a roll-back to it, it takes that one's place.
+  /// Remember a state; the oldest goes when there are K. At the position of the newest one, as
+  /// after a roll-back to it, it takes that one's place.
   /// @throws shape_error unless it has N channels; domain_error where its position comes before
   ///   that of the newest one.
   void keep(const layer_state<State>& state) { keep(state.values, state.next_position); }

@@ -95,8 +95,9 @@ void tree_tile_back(const Decay& decay, const In& in, const strided_view<const S
 /// @param cotangents  (B, T, N), dh, anything view_of const T
 /// @param gradients   what is asked for
 /// @param tree        as in the scan; `states` in it is not used
-/// @throws shape_error when shapes disagree, or a gradient, the decay's included, shares memory with
-///   anything else, also if `in` was overwritten by the states where it counts; domain_error as ebb::scan_tree. Nothing has been written then.
+/// @throws shape_error when shapes disagree, or a gradient, the decay's included, shares memory
+///   with anything else, also if `in` was overwritten by the states where it counts; domain_error
+///   as ebb::scan_tree. Nothing has been written then.
 /// Cost: O(T N), and the depth of each step; no allocation.
 /// Accuracy: with m the number of steps below t, itself included, and G the recurrence of g on
 /// absolute values: |g_t - exact| <= ((1 + u)^(n m) - 1) G_t, n = step_roundings + 2.
