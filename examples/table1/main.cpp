@@ -50,7 +50,7 @@ int run(const table1::options& o) {
     throw table1::usage_error("nothing to measure: post_sum needs at least 2 channels");
   auto finished = open_journal(o);
 
-  // A new run begins in a folder without results: what an older one left there is not mixed with it.
+  // A new run begins in a folder without results: older ones are not mixed with it.
   if (finished.rows() == 0) table1::remove_outputs(o.out);
 
   const auto left = table1::missing(cells, o.betas, finished);

@@ -100,4 +100,16 @@ TEST_CASE("what has no inverse is refused") {
   CHECK(theta == 7);
 }
 
+TEST_CASE("rates that the type cannot hold are refused before anything is written") {
+  std::vector<float> narrow(3, -1.0f);
+  CHECK_THROWS_AS(ebb::ordered_spectrum<double>(-200, {1, 1}).fill(std::span<float>(narrow)),
+                  ebb::domain_error);
+  CHECK(narrow == std::vector<float>(3, -1.0f));
+  std::vector<double> rates(3, -1.0);
+  ebb::ordered_spectrum<double>(-200, {1, 1}).fill(std::span<double>(rates));
+  CHECK(rates[0] > 0);
+  CHECK_THROWS_AS(ebb::ordered_spectrum<double>(700, {20, 300}).fill(std::span<double>(rates)),
+                  ebb::domain_error);
+}
+
 }  // namespace

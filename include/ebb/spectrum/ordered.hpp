@@ -72,7 +72,8 @@ class ordered_spectrum {
 
   /// Write the rates, slowest first.
   /// @param[out] rates  `channels()` values, or none.
-  /// @throws shape_error for any other number of them.
+  /// @throws shape_error for any other number of them; domain_error, before anything is written,
+  ///   for rates that Real cannot hold (above its largest or below its smallest number).
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
     using Work = detail::working_t<Real>;
@@ -80,6 +81,13 @@ class ordered_spectrum {
     if (rates.empty()) return;
     require_channels(rates.size(), "ordered_spectrum::fill");
     Work log_rate = static_cast<Work>(theta_);
+    Work log_last = log_rate;
+    for (const Param& step : delta_) log_last += softplus(static_cast<Work>(step));
+    const Work slowest = exp(log_rate), fastest = exp(log_last);
+    detail::require_domain(
+        static_cast<Real>(slowest) > Real(0) && fastest <= Work(std::numeric_limits<Real>::max()),
+        "ordered_spectrum::fill", "need rates that the type can hold (slowest, fastest)", slowest,
+        fastest);
     for (std::size_t k = 0; k < rates.size(); ++k) {
       if (k > 0) log_rate += softplus(static_cast<Work>(delta_[k - 1]));
       rates[k] = static_cast<Real>(Work(exp(log_rate)));
