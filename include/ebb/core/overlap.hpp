@@ -58,8 +58,8 @@ constexpr bool multiple_between(std::intptr_t low, std::intptr_t high, std::intp
 /// Do two views share an element?
 ///
 /// Exact for any strides: side by side columns of one buffer do not overlap.
-/// Cost: O(1) when the memory ranges are apart; for one batch entry each also when the row
-/// strides agree; else one division per row and pair of batch entries.
+/// Cost: O(1) when the memory ranges are apart; one division per batch entry when row and batch
+/// strides agree, per pair of them when row strides agree; else one per row and pair.
 template <class T, class AxisT, class U, class AxisU>
 bool overlap(const strided_view<T, AxisT>& one, const strided_view<U, AxisU>& two) {
   if (one.empty() || two.empty()) return false;
@@ -69,9 +69,11 @@ bool overlap(const strided_view<T, AxisT>& one, const strided_view<U, AxisU>& tw
   // With equal strides only the difference of the two row numbers matters.
   const index_t rows = same_step ? 1 : a.inner;
   const index_t first = same_step ? 1 - a.inner : 0;
+  // And of the two batch entries, so that one of them may be the first.
+  const bool same_entry = same_step && a.outer_stride == b.outer_stride;
   for (index_t i = 0; i < a.outer; ++i)
     for (index_t row = 0; row < rows; ++row)
-      for (index_t j = 0; j < b.outer; ++j) {
+      for (index_t j = 0; j < (same_entry && i > 0 ? 1 : b.outer); ++j) {
         const std::intptr_t gap =
             a.base + i * a.outer_stride + row * a.inner_stride - b.base - j * b.outer_stride;
         if (detail::multiple_between(gap - b.length, gap + a.length, b.inner_stride, first,
