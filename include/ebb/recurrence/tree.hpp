@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <ebb/core/overlap.hpp>
+#include <ebb/decay/shifted.hpp>
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/recurrence/scan.hpp>
 
@@ -78,26 +79,6 @@ struct step_tree {
   }
 };
 
-namespace detail {
-// The steps of one batch entry only, for backends that walk whole batches.
-template <class Decay>
-struct decay_of_entry {
-  static constexpr decay_kind kind = Decay::kind;
-  static constexpr decay_form form = Decay::form;
-  static constexpr input_gain gain = gain_of<Decay>;
-  using gradients = no_gradients;
-
-  const Decay& decay;
-  index_t batch;
-
-  template <class Block>
-  void fill(block_origin where, const Block& block) const {
-    where.batch += batch;
-    decay.fill(where, block);
-  }
-};
-}  // namespace detail
-
 /// Evaluate h_t = a_t h_parent(t) + b_t for every step of a tree.
 ///
 /// The numbers of each path are those of `scan` along it, to the bit where the backend says so.
@@ -164,7 +145,7 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
       else if (tree.initial_states.data())
         step.initial_states = tree.initial_states.batch_entry(b);
       if (tree.states.data()) step.final_states = state_after(t);
-      const detail::decay_of_entry<std::remove_cvref_t<decltype(bound)>> entry{bound, b};
+      const shifted_decay<std::remove_cvref_t<decltype(bound)>> entry(bound, {.batch = b});
       backend.scan(entry, from.batch_entry(b), to.batch_entry(b), step, scan_options{});
     }
 }
