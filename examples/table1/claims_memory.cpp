@@ -32,7 +32,7 @@ claim effective_channels(rows_view rows, const observations& seen) {
           "",
           "",
           "",
-          "table1 --spectra static_T,post --positions 1e2,1e3,1e4,1e5,1e6"};
+          "table1 --spectra static_T,post"};
   double worst = 0;
   std::map<int, double> worst_rank;  // by N
   for (const channel_count& count : seen.counts) {
