@@ -113,6 +113,12 @@ TEST_CASE("sequences and the reverse direction through a layer") {
   CHECK(h(3, 0) == 4);
   CHECK(h(1, 0) == doctest::Approx(2 + 0.5 * (3 + 0.5 * 4)).epsilon(1e-15));
   CHECK(last(1, 0) == h(1, 0));
+
+  // Without sequences the options may stand alone.
+  array<double> turned(4, 1);
+  ebb::scan(memory.decay(), b, turned, {ebb::direction::reverse});
+  CHECK(turned(3, 0) == 4);
+  CHECK(turned(0, 0) == doctest::Approx(1 + 0.5 * h(1, 0)).epsilon(1e-15));
 }
 
 TEST_CASE("intervals that come with the data: prefill, then steps, give the bits of the whole") {

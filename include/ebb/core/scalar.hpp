@@ -46,6 +46,8 @@ constexpr auto real_part(const T& x) {
 /// A number in another type, rounded; a real one becomes complex with imaginary part 0.
 template <class To, class From>
 constexpr To scalar_as(const From& x) {
+  static_assert(is_complex<To> || !is_complex<From>,
+                "ebb: complex rates or decays need complex data and states");
   if constexpr (is_complex<To> && !is_complex<From>)
     return To(static_cast<real_of_t<To>>(x));
   else

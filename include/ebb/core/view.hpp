@@ -182,6 +182,12 @@ constexpr auto as_view(V&& object) {
     return view_traits<std::remove_cvref_t<V>>::of(object);
 }
 
+/// Whether `as_view` takes an object of type V.
+template <class V>
+concept viewable = requires(V& object) {
+  as_view(object);
+};
+
 /// Whether objects of a type point to somebody else's data, so that it outlives them. Specialise it
 /// for your own kinds of views.
 template <class V>

@@ -36,6 +36,20 @@ decltype(auto) as_decay(const Decay& decay) {
   }
 }
 
+// What the data of a call must be, in sentences that come before any look at its type: in a
+// static_assert a compiler has to look in here first.
+template <class In, class Out>
+constexpr bool are_data() {
+  static_assert(viewable<const In> && viewable<Out>,
+                "ebb: in and out must be views or something ebb::as_view takes; a std::vector's "
+                "view is ebb::strided_view(v.data(), steps, channels)");
+  if constexpr (viewable<const In> && viewable<Out>)
+    static_assert(scan_scalar<view_value<Out>>,
+                  "ebb: the data must be float, double, complex of both, bfloat16 or half "
+                  "(scan_scalar)");
+  return true;
+}
+
 // What ebb::scan promises to refuse about shapes and shared memory, before anything is written.
 template <class Decay, class T, class InAxis, class OutAxis, class State>
 void check_memory(std::string_view name, const Decay& decay,
@@ -99,11 +113,11 @@ void check_scan(std::string_view name, const Decay& decay, const strided_view<co
 template <class Decay, class In, class Out, class State, class Backend = rows>
 void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& where,
           const scan_options& options = {}, const Backend& backend = {}) {
+  static_assert(detail::are_data<In, Out>());
   using T = view_value<Out>;
   static_assert(view_of<Out, T>, "ebb::scan: out must be mutable");
   static_assert(outlives_call<Out>, "ebb::scan: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
-  static_assert(scan_scalar<T>, "ebb::scan: the element type is not a scan_scalar");
   static_assert(holds_digits_of<State, T>,
                 "ebb::scan: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
@@ -117,10 +131,15 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
 
 /// The same for one sequence per batch entry, from position 1 and state 0.
 template <class Decay, class In, class Out, class Backend = rows>
-requires requires { Backend::repeats; }
-void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = {}) {
-  scan(decay, in, std::forward<Out>(out), sequences<default_state_t<view_value<Out>>>{}, {},
+void scan(const Decay& decay, const In& in, Out&& out, const scan_options& options,
+          const Backend& backend = {}) {
+  static_assert(detail::are_data<In, Out>());
+  scan(decay, in, std::forward<Out>(out), sequences<default_state_t<view_value<Out>>>{}, options,
        backend);
+}
+template <class Decay, class In, class Out, class Backend = rows>
+void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = {}) {
+  scan(decay, in, std::forward<Out>(out), scan_options{}, backend);
 }
 
 /// One step of one sequence: state <- a_t state + b, h <- state rounded, at the absolute position

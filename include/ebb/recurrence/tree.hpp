@@ -98,6 +98,7 @@ struct step_tree {
 template <class Decay, class In, class Out, class State, class Backend = rows>
 void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<State>& tree,
                const Backend& backend = {}) {
+  static_assert(detail::are_data<In, Out>());
   using T = view_value<Out>;
   static_assert(view_of<Out, T>, "ebb::scan_tree: out must be mutable");
   static_assert(outlives_call<Out>, "ebb::scan_tree: out must be a named object or a view of one");
