@@ -10,6 +10,10 @@
 #include "support/scan_boundary.hpp"
 #include "support/scan_contract.hpp"
 
+// Factors go by vectors of steps where those are adjacent.
+template <>
+inline constexpr bool ebb::test::bits_of_any_layout<ebb::simd<>> = false;
+
 namespace {
 
 using ebb::channel_major;
@@ -22,7 +26,8 @@ TEST_CASE_TEMPLATE("simd keeps the scan contract", Config,
                    config<float, float, time_major, time_major, true>,
                    config<double, double, time_major, time_major, true>,
                    config<double, double, channel_major, time_major, true>,
-                   config<float, float, channel_major, channel_major, true>,
+                   config<float, float, channel_major, channel_major, false>,
+                   config<double, double, time_major, channel_major, false>,
                    config<ebb::half, float, time_major, time_major, true>,
                    config<std::complex<float>, std::complex<float>, time_major, time_major, true,
                           std::complex<long double>>) {

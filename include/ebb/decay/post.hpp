@@ -13,6 +13,7 @@
 
 #include <ebb/core/numeric.hpp>
 #include <ebb/decay/concept.hpp>
+#include <ebb/decay/log_time.hpp>
 #include <ebb/decay/power_sum.hpp>
 #include <ebb/spectrum/range.hpp>
 
@@ -101,6 +102,8 @@ class post_taper {
         : rates_(std::move(rates)), alpha_(std::move(alpha)), offset_(offset) {
       using detail::log;
       log_reference_ = Param(log(Param(reference)));
+      if constexpr (std::same_as<Param, double>)
+        smooth_from_ = detail::log_time_smooth_from(rates_, alpha_, log_reference_);
     }
 
     std::span<const Param> rates() const { return rates_; }
@@ -129,6 +132,20 @@ class post_taper {
           block(t, k) = detail::scalar_as<Real>(Param(-rates_[c] * taper(c, log_time)));
         }
       }
+    }
+
+    /// The same decays without an exponential for an element: the block of steps around a position
+    /// whose polynomials in log-time decay/log_time.hpp describes, for states of a type.
+    /// Accuracy: 1 - a (where a >= 1/2) or log a within 10 u of the State's type and (4 + 5 L) u of
+    /// double relatively, L as above.
+    template <class State>
+    requires std::same_as<Param, double> detail::log_time_block log_time_block_at(index_t position)
+    const { return detail::log_time_block_at<State>(position, offset_, smooth_from_); }
+    /// Rates and exponents of the channels from one on, for the centre of a block.
+    detail::log_time_channels log_time_channels_at(const detail::log_time_block& block,
+                                                   index_t channel) const {
+      return {rates_.data() + channel, alpha_.data() + channel,
+              std::log(block.centre) - log_reference_};
     }
 
     /// d r_k -= s d log a,   d alpha_k += r_k s log((t + t_0) / t_ref) d log a.
@@ -196,6 +213,7 @@ class post_taper {
     std::vector<Param> rates_, alpha_;
     Param log_reference_;
     index_t offset_;
+    index_t smooth_from_ = 1;  // where alpha (1 + x) / 2 <= 1 begins
   };
 
   /// @param rates  N >= 0 values, 1/step, ascending; 0 <= r < inf, by gaps 0 < r

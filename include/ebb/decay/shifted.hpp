@@ -30,6 +30,22 @@ class shifted_decay {
     decay_->fill(moved(where), block);
   }
 
+  /// What the decay stores, or its polynomials in log-time, where it has them.
+  template <class Where>
+  auto rows_at(const Where& where) const requires requires(const Decay& decay) {
+    decay.rows_at(where);
+  }
+  { return decay_->rows_at(moved(where)); }
+  template <class State>
+  auto log_time_block_at(index_t position) const requires requires(const Decay& decay) {
+    decay.template log_time_block_at<State>(position);
+  }
+  { return decay_->template log_time_block_at<State>(position); }
+  template <class Block>
+  auto log_time_channels_at(const Block& block, index_t channel) const {
+    return decay_->log_time_channels_at(block, first_.channel + channel);
+  }
+
   template <class Real, class Axis, class CotangentAxis>
   void vjp(const block_origin& where, const strided_view<const Real, Axis>& block,
            const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {

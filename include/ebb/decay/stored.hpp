@@ -13,6 +13,15 @@
 
 namespace ebb::inline EBB_ABI {
 
+namespace detail {
+/// Values in somebody's memory: rows of this axis, `row` elements apart.
+template <class T, class Axis>
+struct stored_rows {
+  const T* data;
+  index_t row;
+};
+}  // namespace detail
+
 /// Stored decay: a_{t,k}, or log a_{t,k}, as it stands in somebody else's memory.
 ///
 /// Shapes: (batch, time, channel) as the data; a stride of zero repeats a row (the same decays at
@@ -51,6 +60,11 @@ class stored_decay {
       for (index_t t = 0; t < block.steps(); ++t)
         for (index_t k = 0; k < block.channels(); ++k) block(t, k) = value<Real>(where, t, k);
     }
+  }
+
+  /// The values from an origin on, to be read where they lie.
+  detail::stored_rows<T, Axis> rows_at(const block_origin& where) const {
+    return {values_.pointer(where.batch, where.step, where.channel), values_.stride().row};
   }
 
   template <class Real, class BlockAxis, class CotangentAxis>

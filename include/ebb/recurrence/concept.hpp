@@ -90,7 +90,8 @@ inline constexpr bool holds_digits_of =
 ///  * forward error |h_t - exact| <= ((1 + u)^n - 1) H_t, n = B::error_bound(t, kind) after t steps
 ///    (of a step_kind, update.hpp; a backend may leave it out, and means all kinds then),
 ///    u the unit roundoff of the state, H the same recurrence on |a|, |gain b|, |h_0|, the decays
-///    taken as filled; then one rounding to T where T is narrower than the state; barring overflow,
+///    taken as filled, or, of a decay that offers polynomials in log-time (decay/post.hpp), within
+///    the relative error of log a that it states for them; then one rounding to T where T is narrower than the state; barring overflow,
 ///    and with one smallest subnormal per step on top.
 template <class B, class Decay, class T>
 concept scan_backend_for = scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&

@@ -11,11 +11,12 @@ namespace ebb::inline EBB_ABI {
 
 /// The scan as plain loops that any compiler can vectorise.
 ///
-/// A tile of channels goes through time in blocks: the decay fills a block of weights on the
-/// stack, then the rows of the block are walked. The order of operations on an element never
+/// A tile of channels goes through time in blocks: factors are read where the caller stores them,
+/// decays that are polynomials in log-time are evaluated on the way, all others fill a block of
+/// weights on the stack. The order of operations on an element never
 /// depends on the blocks, so cutting a sequence into pieces or single steps gives the same bits.
 ///
-/// Cost: 2 T N flops and the decay's own; no allocation, about 50 KB of stack.
+/// Cost: 2 T N flops and the decay's own; no allocation, up to 90 KB of stack.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Infinite states stay infinite; for
 /// decays in [1/2, 1) the intermediate (1 - a) h - b must not overflow either. Complex products are
 /// taken by components: an infinite component may turn the other into NaN.
@@ -35,15 +36,29 @@ struct rows {
     detail::scan_tiles<kernel>(decay, in, out, where, options);
   }
 
-  /// Plain loops, for `detail::tile`.
+  /// Plain loops, for the tiles of tiles.hpp.
   struct kernel {
     template <decay_form Form, input_gain Gain, class State, class T>
-    static void row(const step_weight_t<State>* weight, State* state, const T* x, index_t x_stride,
-                    T* y, index_t width) {
-      for (index_t c = 0; c < width; ++c) {
-        state[c] =
-            advance<Form, Gain, State>(weight[c], state[c], static_cast<State>(x[c * x_stride]));
-        y[c] = static_cast<T>(state[c]);
+    static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
+                     const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
+                     index_t width, index_t count) {
+      for (index_t i = 0; i < count; ++i, weights += weight_row, x += x_row, y += y_row)
+        for (index_t c = 0; c < width; ++c) {
+          state[c] =
+              advance<Form, Gain, State>(weights[c], state[c], static_cast<State>(x[c * x_stride]));
+          y[c] = static_cast<T>(state[c]);
+        }
+    }
+
+    template <int Degree, input_gain Gain, class State, class T>
+    static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
+                         State* state, const T* x, index_t x_row, index_t x_stride, T* y,
+                         index_t y_row, index_t width, index_t count) {
+      State weights[static_cast<std::size_t>(detail::log_time_weights<State>::widest)];
+      for (index_t n = 0; n < count; ++n, i += i_step, x += x_row, y += y_row) {
+        flight.template row<Degree>(i, weights, 1);
+        rows<decay_form::log_factor, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width,
+                                           1);
       }
     }
 
