@@ -88,7 +88,7 @@ class column_tile : tile_of<State> {
     flight_.set_channels(decay, origin.channel, width_);
     with_log_time_degree<State>(block, [&]<int Degree>() {
       for (index_t c = 0; c < width_; ++c)
-        flight_.template column<Degree>(c, count, weights_ + c * height);
+        flight_.template column<Degree>(c, 0, count, weights_ + c * height);
     });
   }
   State* weights_of_filled() {

@@ -58,13 +58,13 @@ class log_time_weights {
       w[k * stride] = weight(p, c_[(Degree + 1) * widest + k]);
     }
   }
-  /// The weights of a channel at steps i .. i + count - 1.
+  /// The weights of a channel at steps first .. first + count - 1.
   template <int Degree>
-  void column(index_t k, index_t count, State* w) const {
+  void column(index_t k, index_t first, index_t count, State* w) const {
     const State kept = c_[(Degree + 1) * widest + k];
     for (index_t i = 0; i < count; ++i) {
       State p = c_[Degree * widest + k];
-      for (int d = Degree - 1; d >= 0; --d) p = multiply_add(p, y_[i], c_[d * widest + k]);
+      for (int d = Degree - 1; d >= 0; --d) p = multiply_add(p, y_[first + i], c_[d * widest + k]);
       w[i] = weight(p, kept);
     }
   }

@@ -54,11 +54,23 @@ struct rows {
     static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
                          State* state, const T* x, index_t x_row, index_t x_stride, T* y,
                          index_t y_row, index_t width, index_t count) {
-      State weights[static_cast<std::size_t>(detail::log_time_weights<State>::widest)];
+      constexpr auto form = decay_form::log_factor;
+      using flight_type = detail::log_time_weights<State>;
+      State weights[static_cast<std::size_t>(flight_type::widest)];
+      static_assert(flight_type::longest <= flight_type::widest);
+      if (width < 16) {
+        // Few channels: polynomials over steps are the longer loops.
+        const index_t first = i_step > 0 ? i : i - (count - 1);
+        for (index_t k = 0; k < width; ++k) {
+          flight.template column<Degree>(k, first, count, weights);
+          state[k] = column<form, Gain>(weights + (i - first), i_step, state[k], x + k * x_stride,
+                                        x_row, y + k, y_row, count);
+        }
+        return;
+      }
       for (index_t n = 0; n < count; ++n, i += i_step, x += x_row, y += y_row) {
         flight.template row<Degree>(i, weights, 1);
-        rows<decay_form::log_factor, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width,
-                                           1);
+        rows<form, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width, 1);
       }
     }
 
