@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ebb/decay/constant.hpp>
@@ -210,6 +211,30 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
   CHECK_THROWS_AS(ebb::state_history<double>(index_t{1} << 32, index_t{1} << 32),
                   ebb::domain_error);
   CHECK_THROWS_AS(ebb::state_history<double>(3, index_t{1} << 60), ebb::domain_error);
+  // The positions must fit as well: 2^60 of 8 bytes do not.
+  CHECK_THROWS_AS(ebb::state_history<float>(index_t{1} << 62, 0), ebb::domain_error);
+  CHECK_THROWS_AS(ebb::state_history<float>(index_t{1} << 60, 1), ebb::domain_error);
+}
+
+TEST_CASE("a history that has been moved from is empty") {
+  ebb::layer_state<float> state{{1, 2}, 5};
+  ebb::state_history<float> one(2, 2);
+  one.keep(state);
+  state.next_position = 6;
+  one.keep(state);
+  ebb::state_history<float> two = std::move(one);
+  CHECK(one.size() == 0);  // NOLINT(bugprone-use-after-move): what is tested
+  CHECK(two.size() == 2);
+  CHECK_THROWS_AS(one.keep(state), ebb::domain_error);
+  CHECK_THROWS_AS(one.roll_back(6, state), ebb::domain_error);
+  one = std::move(two);
+  CHECK(two.size() == 0);  // NOLINT(bugprone-use-after-move)
+  state.values = {3, 4};
+  one.roll_back(5, state);
+  CHECK(state.values == std::vector<float>{1, 2});
+  const auto copy = one;
+  CHECK(copy.size() == 1);
+  CHECK(one.size() == 1);
 }
 
 }  // namespace
