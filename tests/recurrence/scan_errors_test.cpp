@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
 
 TEST_CASE_FIXTURE(fixture, "resets and snapshots that do not fit") {
   const std::vector<std::uint8_t> flags(4);
-  refuses("scan: need one reset flag per batch entry and step (got, batches * steps), got 4, 5",
+  refuses("scan: need one reset flag per batch entry and step (got, batches, steps), got 4, 1, 5",
           [&] { ebb::scan(a, in, out, sequences<float>{.resets = flags}); });
   const std::vector<index_t> twice{1, 1}, beyond{5}, fine{1, 4};
   array<float> two(2, 4), three(3, 4);

@@ -87,19 +87,19 @@ struct sequences {
         detail::require_shape(offsets[s - 1] <= offsets[s], where, "need ascending offsets",
                               offsets[s - 1], offsets[s]);
     }
-    const index_t states = size.batches * count();
     if (!first_positions.empty()) {
-      detail::require_shape(static_cast<index_t>(first_positions.size()) == states, where,
-                            "need one first position per sequence (got, batches * sequences)",
-                            first_positions.size(), states);
+      detail::require_shape(
+          detail::is_product(first_positions.size(), size.batches, count()), where,
+          "need one first position per sequence (got, batches, sequences of each)",
+          first_positions.size(), size.batches, count());
       for (const index_t position : first_positions)
         detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
                                "need first positions in 1 .. 2^62", position);
     }
     detail::require_shape(
-        resets.empty() || static_cast<index_t>(resets.size()) == size.batches * size.steps, where,
-        "need one reset flag per batch entry and step (got, batches * steps)", resets.size(),
-        size.batches * size.steps);
+        resets.empty() || detail::is_product(resets.size(), size.batches, size.steps), where,
+        "need one reset flag per batch entry and step (got, batches, steps)", resets.size(),
+        size.batches, size.steps);
     for (std::size_t m = 0; m < snapshot_steps.size(); ++m)
       detail::require_shape(snapshot_steps[m] >= (m > 0 ? snapshot_steps[m - 1] + 1 : 0) &&
                                 snapshot_steps[m] < size.steps,

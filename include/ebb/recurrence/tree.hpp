@@ -67,9 +67,9 @@ struct step_tree {
   /// @throws shape_error unless every step of data of this size has a parent before it, or -1.
   void check_parents(std::string_view where, const extents& size) const {
     const auto count = static_cast<index_t>(parents.size());
-    detail::require_shape(count == size.steps || count == size.batches * size.steps, where,
-                          "need a parent for each step (got, steps, batches)", count, size.steps,
-                          size.batches);
+    detail::require_shape(
+        count == size.steps || detail::is_product(parents.size(), size.batches, size.steps), where,
+        "need a parent for each step (got, steps, batches)", count, size.steps, size.batches);
     for (index_t i = 0; i < count; ++i) {
       const index_t p = parents[static_cast<std::size_t>(i)];
       detail::require_shape(p >= -1 && p < i % size.steps, where,
