@@ -53,9 +53,8 @@ class step_sizes {
   }
   /// @throws shape_error unless the sums have the shape of the step sizes, or there are none.
   void check_sums(const gradient_view& sums, std::string_view where) const {
-    require_shape(sums.data() == nullptr || sums.size() == values_.size(), where,
-                  "need gradients of the step sizes' shape (batches, steps, channels)",
-                  sums.batches(), sums.steps(), sums.channels());
+    require_optional(sums, values_.size(), where,
+                     "need gradients of the step sizes' shape (batches, steps, channels)");
   }
 
  private:

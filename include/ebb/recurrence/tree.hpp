@@ -54,14 +54,10 @@ struct step_tree {
     for (const index_t position : first_positions)
       detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
                              "need first positions in 1 .. 2^62", position);
-    detail::require_shape(initial_states.data() == nullptr ||
-                              initial_states.size() == extents{size.batches, 1, size.channels},
-                          where, "need initial states of shape (batches, 1, channels)",
-                          initial_states.batches(), initial_states.steps(),
-                          initial_states.channels());
-    detail::require_shape(states.data() == nullptr || states.size() == size, where,
-                          "need tree.states of shape (batches, steps, channels)", states.batches(),
-                          states.steps(), states.channels());
+    detail::require_optional(initial_states, {size.batches, 1, size.channels}, where,
+                             "need initial states of shape (batches, 1, channels)");
+    detail::require_optional(states, size, where,
+                             "need tree.states of shape (batches, steps, channels)");
   }
 
   /// @throws shape_error unless every step of data of this size has a parent before it, or -1.
