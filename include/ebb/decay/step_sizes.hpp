@@ -31,7 +31,7 @@ class step_sizes {
   /// The value for step t and channel k of the block that begins at `where`.
   template <class Param>
   Param at(const block_origin& where, index_t t, index_t k) const {
-    return static_cast<Param>(values_(where.batch, where.step + t, column(where, k)));
+    return static_cast<Param>(loaded(values_(where.batch, where.step + t, column(where, k))));
   }
 
   /// Adds to the gradient of that value.
