@@ -185,6 +185,21 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
       "accept_path: need states of one batch entry and N channels (batches, channels, N), got 2",
       ebb::array<double>({2, 4, 1}), ebb::step_tree<double>{.parents = two_entries}, 3);
   refuses("accept_path: need states of one", ebb::array<double>(4, 2), tree, 3);
+  // The state has moved on to position 3; a tree says where it began, or nothing.
+  const std::vector<index_t> third{3}, first{1}, both{3, 3};
+  auto placed = tree;
+  placed.first_positions = both;
+  refuses("accept_path: need the first position of one batch entry (got), got 2", h, placed, 1);
+  placed.first_positions = first;
+  CHECK_THROWS_WITH_AS(ebb::accept_path(h, placed, 1, state),
+                       "accept_path: need a tree that begins at the state's next position (first, "
+                       "next), got 1, 3",
+                       ebb::domain_error);
+  CHECK(state.next_position == 3);
+  placed.first_positions = third;
+  auto moved = state;
+  ebb::accept_path(h, placed, 3, moved);
+  CHECK(moved.next_position == 7);
 
   // The same by a history of three: positions 2, 3, 4 are remembered after four steps.
   state = memory.start();
