@@ -106,6 +106,8 @@ void scan_tree_vjp(const Decay& decay, const In& in, const States& states,
                    const Cotangents& cotangents,
                    const tree_gradients<State, DecayGradients>& gradients,
                    const step_tree<State>& tree) {
+  static_assert(detail::is_state_for<State, view_value<const In>>());
+  static_assert(detail::is_state_for<State, view_value<const Cotangents>>());
   static_assert(holds_digits_of<State, view_value<const In>> &&
                     holds_digits_of<State, view_value<const Cotangents>>,
                 "ebb::scan_tree_vjp: the state must be at least as wide as the data");

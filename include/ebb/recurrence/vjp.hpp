@@ -199,6 +199,7 @@ void scan_vjp(const Decay& decay, const In& in, const Out& out,
   static_assert(detail::are_data<In, const Out>());
   static_assert(view_of<const In, const T> && view_of<const Out, const T>,
                 "ebb::scan_vjp: in and out must have the element type of the gradients");
+  static_assert(detail::is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>,
                 "ebb::scan_vjp: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
