@@ -151,8 +151,9 @@ std::string run_scan_case(choices& draw) {
                   std::to_string(size.channels) + ", decay " + std::to_string(which);
     };
     const auto sound = [&](const auto& got, index_t b, index_t t, index_t k) {
-      const double ratio = error_over_bound<Backend, State>(
-          got, truth.h(b, t, k), truth.majorant(b, t, k), truth.steps(b, t, k), kind);
+      const double ratio =
+          error_over_bound<Backend, State>(got, truth.h(b, t, k), truth.majorant(b, t, k),
+                                           truth.underflow(b, t, k), truth.steps(b, t, k), kind);
       return ratio <= 1;
     };
     for (index_t b = 0; b < size.batches; ++b)
@@ -172,7 +173,8 @@ std::string run_scan_case(choices& draw) {
         for (index_t k = 0; k < size.channels; ++k) {
           const index_t length = where.end(s, size.steps) - where.begin(s);
           const double ratio = error_over_bound<Backend, State>(
-              states(b, s, k), truth.final_h(b, s, k), truth.final_majorant(b, s, k), length, kind);
+              states(b, s, k), truth.final_h(b, s, k), truth.final_majorant(b, s, k),
+              truth.final_underflow(b, s, k), length, kind);
           if (!(length == 0 ? same_number(states(b, s, k), begins ? initial(b, s, k) : State(0))
                             : ratio <= 1))
             fail("final state", b, s, k);

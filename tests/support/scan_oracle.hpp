@@ -38,16 +38,34 @@ class draws {
   std::uint64_t state_;
 };
 
-/// h, the majorant H (the recurrence on absolute values), and how many steps led to an element
-/// (0 where no sequence covers it).
+/// h, the majorant H (the recurrence on absolute values), how many steps led to an element (0 where
+/// no sequence covers it), and what underflow may have done to it, in smallest subnormals.
 template <class Wide>
 struct scan_truth {
+  using Real = real_of_t<Wide>;
   ebb::array<Wide> h;
-  ebb::array<real_of_t<Wide>> majorant;
+  ebb::array<Real> majorant;
   ebb::array<index_t> steps;
+  ebb::array<Real> underflow;
   ebb::array<Wide> final_h;
-  ebb::array<real_of_t<Wide>> final_majorant;
+  ebb::array<Real> final_majorant, final_underflow;
 };
+
+/// What underflow may add to the error in one step, in smallest subnormals d of the state's type
+/// (docs/accuracy.md, section 3).
+///
+/// Always: two products, a h and gain b, each off by d/2 (a complex one by d in each component),
+/// and d/2 where a state wider than its type is rounded to it. Where exp(log a) is no normal
+/// number, a is off by d, so that a h is by d |h| (complex: by d in size, d/2 more in each
+/// component).
+template <decay_form Form, class State, class Real>
+Real step_underflow(const Real& a, const Real& before) {
+  constexpr double parts = is_complex<State> ? 1.415 : 1;
+  const Real always(parts * ((is_complex<State> ? 2.0 : 1.0) + 0.5));
+  const Real normal(static_cast<double>(std::numeric_limits<real_of_t<State>>::min()));
+  if (Form == decay_form::factor || !(a < normal)) return always;
+  return always + Real(is_complex<State> ? 1 + parts / 2 : 1.0) * before;
+}
 
 /// Wide from any number, storage types and other complex types included.
 template <class Wide, class T>
@@ -90,8 +108,9 @@ scan_truth<Wide> truth_of(const Decay& decay, const strided_view<const T, Axis>&
   using std::abs;
   using Real = real_of_t<Wide>;
   const extents states{in.batches(), where.count(), in.channels()};
-  scan_truth<Wide> truth{ebb::array<Wide>(in.size()), ebb::array<Real>(in.size()),
-                         ebb::array<index_t>(in.size()), ebb::array<Wide>(states),
+  scan_truth<Wide> truth{ebb::array<Wide>(in.size()),    ebb::array<Real>(in.size()),
+                         ebb::array<index_t>(in.size()), ebb::array<Real>(in.size()),
+                         ebb::array<Wide>(states),       ebb::array<Real>(states),
                          ebb::array<Real>(states)};
   for (index_t b = 0; b < in.batches(); ++b)
     for (index_t s = 0; s < where.count(); ++s) {
@@ -101,7 +120,7 @@ scan_truth<Wide> truth_of(const Decay& decay, const strided_view<const T, Axis>&
       for (index_t k = 0; k < in.channels(); ++k) {
         Wide h(0);
         if (where.initial_states.data()) h = widened<Wide>(where.initial_states(b, s, k));
-        Real bound = abs(h);
+        Real bound = abs(h), lost(0);
         for (index_t i = 0; i < length; ++i) {
           const index_t t = order == direction::forward ? i : length - 1 - i;
           const auto [a, gain] =
@@ -109,15 +128,18 @@ scan_truth<Wide> truth_of(const Decay& decay, const strided_view<const T, Axis>&
           const Wide x = gain * widened<Wide>(in(b, begin + t, k));
           if (!where.resets.empty() &&
               where.resets[static_cast<std::size_t>(b * in.steps() + begin + t)])
-            h = Wide(0), bound = Real(0);
+            h = Wide(0), bound = Real(0), lost = Real(0);
+          lost = abs(a) * lost + step_underflow<Decay::form, State>(Real(abs(a)), bound);
           h = a * h + x;
           bound = abs(a) * bound + abs(x);
           truth.h(b, begin + t, k) = h;
           truth.majorant(b, begin + t, k) = bound;
           truth.steps(b, begin + t, k) = i + 1;
+          truth.underflow(b, begin + t, k) = lost;
         }
         truth.final_h(b, s, k) = h;
         truth.final_majorant(b, s, k) = bound;
+        truth.final_underflow(b, s, k) = lost;
       }
     }
   return truth;
@@ -132,11 +154,11 @@ double roundings(index_t steps, const step_kind& kind) {
     return Backend::error_bound(steps);
 }
 
-/// |got - h| over the bound ((1 + u)^n - 1) H + the oracle's own error + a subnormal a step (+ a
+/// |got - h| over the bound ((1 + u)^n - 1) H + the oracle's own error + what underflow may do (+ a
 /// rounding to T): at most 1 where the backend keeps its word.
 template <class Backend, class State, class Wide, class T>
-double error_over_bound(const T& got, const Wide& h, const real_of_t<Wide>& majorant, index_t steps,
-                        const step_kind& kind) {
+double error_over_bound(const T& got, const Wide& h, const real_of_t<Wide>& majorant,
+                        const real_of_t<Wide>& underflow, index_t steps, const step_kind& kind) {
   using Real = real_of_t<Wide>;
   using Part = std::numeric_limits<real_of_t<State>>;
   using Stored = std::numeric_limits<real_of_t<T>>;
@@ -144,9 +166,10 @@ double error_over_bound(const T& got, const Wide& h, const real_of_t<Wide>& majo
   const double u = static_cast<double>(Part::epsilon()) / 2;
   const Real oracle_u = std::numeric_limits<Real>::epsilon() / 2;
   const double many = static_cast<double>(steps);
-  Real allowed = Real(std::expm1(roundings<Backend>(steps, kind) * std::log1p(u))) * majorant;
+  const Real growth(std::expm1(roundings<Backend>(steps, kind) * std::log1p(u)));
+  Real allowed = growth * majorant;
   allowed += Real((kind.complex ? 8 : 4) * many) * oracle_u * majorant;
-  allowed += Real(2 * many * static_cast<double>(Part::denorm_min()));
+  allowed += (1 + growth) * underflow * Real(static_cast<double>(Part::denorm_min()));
   const Real size = abs(h) + allowed;
   if (sizeof(T) < sizeof(State)) {
     // Beyond the largest number of a storage type infinity is right.
@@ -174,8 +197,9 @@ void check_bound(const strided_view<const T, Axis>& got, const scan_truth<Wide>&
           padding_intact = padding_intact && got(b, t, k) == untouched;
           continue;
         }
-        const double ratio = error_over_bound<Backend, State>(got(b, t, k), truth.h(b, t, k),
-                                                              truth.majorant(b, t, k), steps, kind);
+        const double ratio = error_over_bound<Backend, State>(
+            got(b, t, k), truth.h(b, t, k), truth.majorant(b, t, k), truth.underflow(b, t, k),
+            steps, kind);
         if (!(ratio <= worst)) {
           worst = ratio;
           place = "batch " + std::to_string(b) + ", step " + std::to_string(t) + ", channel " +

@@ -36,8 +36,8 @@ concept scan_scalar = requires {
   typename default_state<T>::type;
 };
 
-/// What states may be made of: a real_scalar (float, double, long double), or complex of one. Integers
-/// would cut off what decays, and 16-bit types only store.
+/// What states may be made of: a real_scalar (float, double, long double), or complex of one.
+/// Integers would cut off what decays, and 16-bit types only store.
 template <class State>
 concept scan_state = real_scalar<real_of_t<State>>;
 
@@ -91,8 +91,10 @@ constexpr bool is_state_for() {
 ///  * forward error |h_t - exact| <= ((1 + u)^n - 1) H_t, n = B::error_bound(t, kind) after t steps
 ///    (of a step_kind, update.hpp; a backend may leave it out, and means all kinds then),
 ///    u the unit roundoff of the state, H the same recurrence on |a|, |gain b|, |h_0|, the decays
-///    taken as filled; then one rounding to T where T is narrower than the state; barring overflow,
-///    and with one smallest subnormal per step on top.
+///    taken as filled; then one rounding to T where T is narrower than the state; barring overflow.
+///    Underflow adds to the error of a step the smallest subnormal d of the state's type, and
+///    d |h_{t-1}| where a log-decay stands for an a below the smallest normal number (log a below
+///    -87.3 in float, -708.4 in double); of complex states three times as much.
 template <class B, class Decay, class T>
 concept scan_backend_for = scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
     requires(const B& backend, const Decay& decay, const strided_view<const T, time_major>& in_rows,
