@@ -35,7 +35,8 @@ struct some_call {
 ///                       less counts as 1, more than 2^16 as that
 ///
 /// f is any callable of an index_t, with what it has captured. The work of the calls happens before
-/// the return of `run`. An engine with a pool of its own wraps it in a struct with these two members.
+/// the return of `run`. An engine with a pool of its own wraps it in a struct with these two
+/// members.
 template <class E>
 concept executor = requires(E& e, const E& fixed, index_t count, const detail::some_call& call) {
   { e.run(count, call) } -> std::same_as<void>;

@@ -34,8 +34,8 @@ struct real_of<std::complex<Real>> {
 template <class T>
 using real_of_t = typename real_of<T>::type;
 
-/// The type of state that goes with data of type T: at least 32-bit float. That of bfloat16 and half
-/// is float (core/storage.hpp).
+/// The type of state that goes with data of type T: at least 32-bit float. That of bfloat16 and
+/// half is float (core/storage.hpp).
 ///
 /// For a storage type of your own specialise it. Nothing but static_cast to this state and back is
 /// used of your type then; where a call names a wider state, static_cast to that and back.
