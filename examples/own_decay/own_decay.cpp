@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decay of one's own: each step decays and writes only the slots that a router selects.
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <span>
 #include <string_view>
@@ -18,7 +19,9 @@ struct routed_decay {
   struct bound {
     static constexpr ebb::decay_kind kind = ebb::decay_kind::input;
     static constexpr ebb::decay_form form = ebb::decay_form::log_factor;
-    using gradients = ebb::no_gradients;
+    struct gradients {
+      std::span<double> rates{};  // dL/dr_k is added to what is there; none: not computed
+    };
     ebb::strided_view<const unsigned char> selected;
     std::vector<double> rates;
 
@@ -28,6 +31,10 @@ struct routed_decay {
           data.channels > selected.channels() || data.channels != std::ssize(rates))
         throw ebb::shape_error("routed_decay: the data is larger than the flags");
     }
+    void check(const ebb::extents&, const gradients& sums) const {
+      if (!sums.rates.empty() && sums.rates.size() != rates.size())
+        throw ebb::shape_error("routed_decay: as many gradients as rates, or none");
+    }
 
     template <class Real, class Axis>
     void fill(const ebb::block_origin& where, const ebb::strided_view<Real, Axis>& block) const {
@@ -36,6 +43,19 @@ struct routed_decay {
           const ebb::index_t slot = where.channel + k;
           const bool chosen = selected(where.batch, where.step + t, slot) != 0;
           block(t, k) = static_cast<Real>(chosen ? -rates[static_cast<std::size_t>(slot)] : 0);
+        }
+    }
+
+    /// d r_k -= the cotangents of log a_{t,k} at the steps that select k.
+    template <class Real, class BlockAxis, class CotangentAxis>
+    void vjp(const ebb::block_origin& where, const ebb::strided_view<const Real, BlockAxis>&,
+             const ebb::strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+      if (sums.rates.empty()) return;
+      for (ebb::index_t t = 0; t < cotangent.steps(); ++t)
+        for (ebb::index_t k = 0; k < cotangent.channels(); ++k) {
+          const ebb::index_t slot = where.channel + k;
+          if (selected(where.batch, where.step + t, slot) != 0)
+            sums.rates[static_cast<std::size_t>(slot)] -= std::real(cotangent(t, k));
         }
     }
   };
@@ -68,6 +88,32 @@ int main() {  // NOLINT(bugprone-exception-escape): an exception is a failed exa
       const double bound = std::expm1(ebb::rows::error_bound(t + 2) * 0x1p-24) * size;
       failures += !(std::abs(h(t, k) - state) <= bound);
     }
+  }
+  // The gradients of L = sum of all h with respect to the rates, in double, against the derivative
+  // dh_t/dr carried forward: a dh_{t-1}/dr, less a h_{t-1} where the slot is selected.
+  const auto& decay = memory.decay();
+  ebb::array<double> x(steps, slots), y(steps, slots), ones(steps, slots);
+  for (ebb::index_t t = 0; t < steps; ++t)
+    for (ebb::index_t k = 0; k < slots; ++k) x(t, k) = b(t, k), ones(t, k) = 1;
+  ebb::scan(decay, x, y);
+  std::vector<double> d_rates(static_cast<std::size_t>(slots));
+  routed_decay::bound::gradients sums{d_rates};
+  ebb::scan_vjp(decay, x, y, ebb::scan_cotangents<double>{.outputs = ones.view()},
+                ebb::scan_gradients<double, routed_decay::bound::gradients>{.decay = &sums});
+  for (ebb::index_t k = 0; k < slots; ++k) {
+    const auto slot = static_cast<std::size_t>(k);
+    double state = 0, slope = 0, sum = 0, state_size = 0, slope_size = 0, size = 0;
+    for (ebb::index_t t = 0; t < steps; ++t) {
+      const bool chosen = selected(t, k) != 0;
+      const double a = chosen ? std::exp(-decay.rates[slot]) : 1;
+      slope = a * slope - (chosen ? a * state : 0);
+      slope_size = a * slope_size + (chosen ? a * state_size : 0);
+      state = a * state + x(t, k), state_size = a * state_size + std::abs(x(t, k));
+      sum += slope, size += slope_size;
+    }
+    // Forward and backward 5 roundings a step each, as many here, one to add up, and 8.
+    const double bound = std::expm1((21 * static_cast<double>(steps) + 8) * 0x1p-53) * size;
+    failures += !(std::abs(d_rates[slot] - sum) <= bound);
   }
   try {
     memory(longer, longer);

@@ -2,6 +2,7 @@
 // What a description of sequences says, and which ones are refused.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,25 @@ TEST_CASE("impossible descriptions are refused with a sentence") {
   const ebb::sequences<float> two{
       .offsets = offsets, .initial_states = states.view(), .final_states = states.view()};
   CHECK_NOTHROW(two.check("here", size));
+}
+
+TEST_CASE("the extents of empty data may have any product") {
+  const index_t huge = index_t{1} << 62;
+  // (2^62 + 1) * 4 would be 4 in 64 bits.
+  const std::vector<index_t> offsets{0, 0, 0, 0, 0}, four{1, 1, 1, 1};
+  const ebb::sequences<float> positions{.offsets = offsets, .first_positions = four};
+  CHECK_THROWS_WITH_AS(positions.check("here", extents{huge + 1, 0, 0}),
+                       "here: need one first position per sequence (got, batches, sequences of "
+                       "each), got 4, 4611686018427387905, 4",
+                       ebb::shape_error);
+  const std::vector<std::uint8_t> flags(4);
+  const ebb::sequences<float> resets{.resets = flags};
+  CHECK_THROWS_AS(resets.check("here", extents{huge + 1, 4, 0}), ebb::shape_error);
+  CHECK_NOTHROW(resets.check("here", extents{2, 2, 0}));
+  const ebb::sequences<float> none;
+  CHECK_NOTHROW(none.check("here", extents{huge, huge, 0}));
+  CHECK_NOTHROW(none.check("here", extents{huge, 0, huge}));
+  CHECK_NOTHROW(positions.check("here", extents{1, huge, 0}));
 }
 
 }  // namespace

@@ -290,6 +290,8 @@ TEST_CASE("what does not fit is refused") {
   CHECK_NOTHROW(decay.check({2, 3, 4}, gradients{four, all.view()}));
   CHECK_THROWS_AS(decay.check({2, 3, 4}, gradients{.rates = three}), ebb::shape_error);
   CHECK_THROWS_AS(decay.check({2, 3, 4}, gradients{.dt = few.view()}), ebb::shape_error);
+  ebb::array<float> none({2, 0, 4});  // not left out
+  CHECK_THROWS_AS(decay.check({2, 3, 4}, gradients{.dt = none.view()}), ebb::shape_error);
   using complex = std::complex<double>;
   CHECK_THROWS_AS(irregular_decay(dt).bind(span_of<double>({-1})), ebb::domain_error);
   CHECK_THROWS_AS(irregular_decay(dt).bind(span_of<complex>({{1, 0}, {0.5, 0}})),

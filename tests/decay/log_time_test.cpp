@@ -66,13 +66,11 @@ double over_bound(State weight, const bound_taper& decay, std::size_t k, long do
     const long double m = -std::expm1(-x);
     return static_cast<double>(std::abs(-w - m) / (bound * m + 14 * smallest));
   }
-  // a, whose relative error is that of x times x; below the smallest normal number it may be 0.
+  // a, whose relative error is that of x times x.
   const long double a = std::exp(-x);
-  if (a < static_cast<long double>(std::numeric_limits<State>::min()) * 1.001L)
-    return w <= a * 1.001L ? 0 : 1e9;
   if (weight == State(1))  // 1 - a is below half a unit of a
     return x <= static_cast<long double>(std::numeric_limits<State>::epsilon()) ? 0 : 1e9;
-  return static_cast<double>(std::abs(w / a - 1) / (bound * std::max(x, 0.34L)));
+  return static_cast<double>(std::abs(w - a) / (bound * std::max(x, 0.34L) * a + 14 * smallest));
 }
 
 template <class State>

@@ -119,6 +119,22 @@ TEST_CASE("sequences and the reverse direction through a layer") {
   ebb::scan(memory.decay(), b, turned, {ebb::direction::reverse});
   CHECK(turned(3, 0) == 4);
   CHECK(turned(0, 0) == doctest::Approx(1 + 0.5 * h(1, 0)).epsilon(1e-15));
+
+  // And a backend behind the sequences, without options.
+  array<double> whole(4, 1), exact(4, 1), end(1, 1);
+  memory(b, whole);
+  ebb::scan(memory.decay(), b, exact, ebb::sequences<double>{.final_states = end.view()},
+            ebb::reference{});
+  CHECK(exact(3, 0) == doctest::Approx(whole(3, 0)).epsilon(1e-15));
+  CHECK(end(0, 0) == exact(3, 0));
+  // As a scan does, a step takes factors as they are.
+  const array<double> factors(1, 1);
+  std::vector<double> next{7};
+  ebb::step(factors, 1, std::vector<double>{2}, std::span<double>(next));
+  CHECK(next[0] == 2);
+  CHECK_THROWS_AS(
+      ebb::step(array<double>(2, 1), 1, std::vector<double>{2}, std::span<double>(next)),
+      ebb::shape_error);
 }
 
 TEST_CASE("intervals that come with the data: prefill, then steps, give the bits of the whole") {

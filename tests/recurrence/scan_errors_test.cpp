@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
 
 TEST_CASE_FIXTURE(fixture, "resets and snapshots that do not fit") {
   const std::vector<std::uint8_t> flags(4);
-  refuses("scan: need one reset flag per batch entry and step (got, batches * steps), got 4, 5",
+  refuses("scan: need one reset flag per batch entry and step (got, batches, steps), got 4, 1, 5",
           [&] { ebb::scan(a, in, out, sequences<float>{.resets = flags}); });
   const std::vector<index_t> twice{1, 1}, beyond{5}, fine{1, 4};
   array<float> two(2, 4), three(3, 4);
@@ -89,6 +89,38 @@ TEST_CASE_FIXTURE(fixture, "resets and snapshots that do not fit") {
   refuses("scan: need snapshots that do not share memory",
           [&] { ebb::scan(a, in, out, with(fine, same)); });
   CHECK_NOTHROW(ebb::scan(a, in, out, with(fine, two.view())));
+}
+
+// Left out is what the default constructor makes; a mistake in a shape is one without elements too.
+TEST_CASE_FIXTURE(fixture, "empty arrays are of the right shape as well") {
+  array<float> no_states({1, 0, 4}), others({3, 0, 7}), nobody({0, 1, 4});
+  refuses("scan: need final states of shape (batches, sequences, channels), got 1, 0, 4",
+          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = no_states.view()}); });
+  refuses("scan: need final states of shape (batches, sequences, channels), got 0, 1, 4",
+          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = nobody.view()}); });
+  refuses("scan: need initial states of shape (batches, sequences, channels), got 3, 0, 7",
+          [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = others.view()}); });
+  refuses("scan: need snapshots of shape (batches, snapshot steps, channels), got 3, 0, 7",
+          [&] { ebb::scan(a, in, out, sequences<float>{.snapshots = others.view()}); });
+  const std::vector<index_t> padding{2};  // no sequences at all
+  CHECK_NOTHROW(ebb::scan(a, in, out,
+                          sequences<float>{.offsets = padding,
+                                           .initial_states = no_states.view(),
+                                           .final_states = no_states.view(),
+                                           .snapshots = no_states.view()}));
+  const strided_view<float> five({}, 5, 0), one({}, 1, 0);
+  const std::vector<index_t> kept{3};
+  CHECK_NOTHROW(ebb::scan(
+      five, five, five,
+      sequences<float>{
+          .initial_states = one, .final_states = one, .snapshot_steps = kept, .snapshots = one}));
+  CHECK_NOTHROW(ebb::scan(five, five, five, sequences<float>{.snapshot_steps = kept}));
+  const array<float> nothing({0, 5, 4});
+  array<float> to({0, 5, 4});
+  CHECK_NOTHROW(
+      ebb::scan(nothing, nothing, to,
+                sequences<float>{.initial_states = nobody.view(), .final_states = nobody.view()}));
+  CHECK(memory == std::vector<float>(400, -3.0f));
 }
 
 TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {

@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <limits>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <ebb/core/array.hpp>
@@ -98,6 +101,20 @@ struct surveyor {
         }
   }
 };
+
+// An executor takes calls with what they have captured.
+struct of_pointers {
+  void run(index_t count, void (*call)(index_t)) {
+    for (index_t i = 0; i < count; ++i) call(i);
+  }
+  index_t concurrency() const { return 1; }
+};
+struct of_functions {
+  void run(index_t, const std::function<void(index_t)>&) {}
+  index_t concurrency() const { return 1; }
+};
+static_assert(!ebb::executor<of_pointers>);
+static_assert(ebb::executor<of_functions> && ebb::executor<backwards>);
 
 static_assert(ebb::bound_decay<coded_decay, double>);
 static_assert(ebb::scan_backend_for<surveyor, coded_decay, double>);
@@ -258,6 +275,57 @@ TEST_CASE("an executor without threads counts as one") {
     ebb::scan(a, b, h, chosen);
     CHECK(same_bits(h, right));
   }
+}
+
+TEST_CASE("an executor without limits cuts as finely as the most threads") {
+  const ebb::extents size{3, 1000, 5};
+  ebb::array<double> a(size), b(size), right(size), h(size);
+  draws random(6);
+  for (auto* values : {&a, &b})
+    for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i)
+      values->data()[i] = random.uniform(-1, 1);
+  ebb::scan(a, b, right);
+  const index_t most = std::numeric_limits<index_t>::max();
+  for (const index_t claimed : {index_t{1} << 60, index_t{1} << 61, index_t{1} << 62, most}) {
+    INFO(claimed);
+    backwards unlimited{claimed};
+    for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i) h.data()[i] = -7;
+    ebb::scan(a, b, h, ebb::threads<ebb::rows, backwards>(unlimited, {}, 1));
+    CHECK(same_bits(h, right));
+    CHECK(unlimited.calls > 1);
+  }
+}
+
+TEST_CASE("data without elements, whatever its extents") {
+  const index_t huge = index_t{1} << 62;
+  const ebb::strided_view<float> none(nullptr, {4, huge, 0}, {});
+  backwards executor;
+  CHECK_NOTHROW(ebb::scan(none, none, none, ebb::threads<ebb::rows, backwards>(executor, {}, 1)));
+  CHECK_NOTHROW(ebb::scan(none, none, none, ebb::automatic<>()));
+  CHECK(executor.calls == 0);
+}
+
+TEST_CASE("a move leaves the backend able to work") {
+  ebb::array<float> a(100, 3), b(100, 3), right(100, 3), h(100, 3);
+  for (index_t i = 0; i < 300; ++i) a.data()[i] = 0.5f, b.data()[i] = float(i % 7);
+  ebb::scan(a, b, right);
+  ebb::threads<> one(2, {}, 1);
+  ebb::threads<> two = std::move(one);
+  ebb::scan(a, b, h, one);  // NOLINT(bugprone-use-after-move): what is tested
+  CHECK(same_bits(h, right));
+  one = std::move(two);
+  ebb::automatic<> three{std::move(one)};
+  const ebb::automatic<> four = std::move(three);
+  const auto decay = ebb::stored_factors(a);
+  for (const auto* backend : {&one, &two}) {
+    h = ebb::array<float>(100, 3);
+    ebb::scan(decay, b, h, *backend);
+    CHECK(same_bits(h, right));
+  }
+  // Enough work for the pool.
+  ebb::array<float> c(1000, 300), x(1000, 300), y(1000, 300);
+  ebb::scan(c, x, y, three);
+  ebb::scan(c, x, y, four);
 }
 
 TEST_CASE("a step on threads") {

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ebb/decay/constant.hpp>
@@ -128,6 +129,14 @@ TEST_CASE("what a tree refuses, before it writes") {
   narrow.states = states.view().channels_from(0, 1);
   refuses("scan_tree: need tree.states of shape (batches, steps, channels), got 1, 3, 1",
           [&] { ebb::scan_tree(a, a, out, narrow); });
+  ebb::array<float> none({3, 0, 2});
+  narrow.states = none.view();
+  refuses("scan_tree: need tree.states of shape (batches, steps, channels), got 3, 0, 2",
+          [&] { ebb::scan_tree(a, a, out, narrow); });
+  auto empty = tree(good);
+  empty.initial_states = none.view();
+  refuses("scan_tree: need initial states of shape (batches, 1, channels), got 3, 0, 2",
+          [&] { ebb::scan_tree(a, a, out, empty); });
   const std::vector<index_t> nowhere{0}, two_places{1, 1};
   auto twice = tree(good);
   twice.first_positions = two_places;
@@ -176,6 +185,21 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
       "accept_path: need states of one batch entry and N channels (batches, channels, N), got 2",
       ebb::array<double>({2, 4, 1}), ebb::step_tree<double>{.parents = two_entries}, 3);
   refuses("accept_path: need states of one", ebb::array<double>(4, 2), tree, 3);
+  // The state has moved on to position 3; a tree says where it began, or nothing.
+  const std::vector<index_t> third{3}, first{1}, both{3, 3};
+  auto placed = tree;
+  placed.first_positions = both;
+  refuses("accept_path: need the first position of one batch entry (got), got 2", h, placed, 1);
+  placed.first_positions = first;
+  CHECK_THROWS_WITH_AS(ebb::accept_path(h, placed, 1, state),
+                       "accept_path: need a tree that begins at the state's next position (first, "
+                       "next), got 1, 3",
+                       ebb::domain_error);
+  CHECK(state.next_position == 3);
+  placed.first_positions = third;
+  auto moved = state;
+  ebb::accept_path(h, placed, 3, moved);
+  CHECK(moved.next_position == 7);
 
   // The same by a history of three: positions 2, 3, 4 are remembered after four steps.
   state = memory.start();
@@ -210,6 +234,30 @@ TEST_CASE("drafts: accept a path, or roll back to any of the last states") {
   CHECK_THROWS_AS(ebb::state_history<double>(index_t{1} << 32, index_t{1} << 32),
                   ebb::domain_error);
   CHECK_THROWS_AS(ebb::state_history<double>(3, index_t{1} << 60), ebb::domain_error);
+  // The positions must fit as well: 2^60 of 8 bytes do not.
+  CHECK_THROWS_AS(ebb::state_history<float>(index_t{1} << 62, 0), ebb::domain_error);
+  CHECK_THROWS_AS(ebb::state_history<float>(index_t{1} << 60, 1), ebb::domain_error);
+}
+
+TEST_CASE("a history that has been moved from is empty") {
+  ebb::layer_state<float> state{{1, 2}, 5};
+  ebb::state_history<float> one(2, 2);
+  one.keep(state);
+  state.next_position = 6;
+  one.keep(state);
+  ebb::state_history<float> two = std::move(one);
+  CHECK(one.size() == 0);  // NOLINT(bugprone-use-after-move): what is tested
+  CHECK(two.size() == 2);
+  CHECK_THROWS_AS(one.keep(state), ebb::domain_error);
+  CHECK_THROWS_AS(one.roll_back(6, state), ebb::domain_error);
+  one = std::move(two);
+  CHECK(two.size() == 0);  // NOLINT(bugprone-use-after-move)
+  state.values = {3, 4};
+  one.roll_back(5, state);
+  CHECK(state.values == std::vector<float>{1, 2});
+  const auto copy = one;
+  CHECK(copy.size() == 1);
+  CHECK(one.size() == 1);
 }
 
 }  // namespace

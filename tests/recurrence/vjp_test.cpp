@@ -348,6 +348,61 @@ TEST_CASE_FIXTURE(fixture, "what does not fit is refused before anything is writ
   });
 }
 
+TEST_CASE_FIXTURE(fixture, "an empty array of the wrong shape is not left out") {
+  ebb::array<float> none({1, 0, 4}), others({3, 0, 7});
+  const to all{.inputs = place};
+  refuses("scan_vjp: need output cotangents of the shape of out, got 1, 0, 4",
+          [&] { ebb::scan_vjp(a, in, out, known{.outputs = none.view()}, all); });
+  refuses("scan_vjp: need final-state cotangents of shape",
+          [&] { ebb::scan_vjp(a, in, out, known{.final_states = none.view()}, all); });
+  refuses("scan_vjp: need snapshot cotangents of shape",
+          [&] { ebb::scan_vjp(a, in, out, known{.snapshots = others.view()}, all); });
+  refuses("scan_vjp: need input gradients of the shape of out, got 1, 0, 4",
+          [&] { ebb::scan_vjp(a, in, out, known{}, to{.inputs = none.view()}); });
+  refuses("scan_vjp: need initial-state gradients of shape", [&] {
+    ebb::scan_vjp(a, in, out, known{}, to{.inputs = place, .initial_states = none.view()});
+  });
+  const std::vector<index_t> padding{2};
+  CHECK_NOTHROW(ebb::scan_vjp(
+      a, in, out, known{.final_states = none.view(), .snapshots = none.view()},
+      to{.inputs = place, .initial_states = none.view()}, sequences<float>{.offsets = padding}));
+}
+
+TEST_CASE_FIXTURE(fixture, "snapshots may be left out, as they are not looked at") {
+  const std::vector<index_t> kept{1, 4};
+  ebb::array<float> d_snapshots(2, 4), snapshots(2, 4), inputs(5, 4), same(5, 4);
+  for (index_t i = 0; i < 8; ++i) d_snapshots.data()[i] = float(i + 1);
+  const known cotangents{.snapshots = d_snapshots.view()};
+  ebb::scan_vjp(a, in, out, cotangents, to{.inputs = inputs.view()},
+                sequences<float>{.snapshot_steps = kept, .snapshots = snapshots.view()});
+  ebb::scan_vjp(a, in, out, cotangents, to{.inputs = same.view()},
+                sequences<float>{.snapshot_steps = kept});
+  CHECK(test::same_bits(inputs, same));
+  CHECK(inputs(4, 3) == 8);
+  refuses("scan_vjp: need snapshots of shape", [&] {
+    ebb::scan_vjp(
+        a, in, out, cotangents, to{.inputs = place},
+        sequences<float>{.snapshot_steps = kept, .snapshots = snapshots.view().steps_from(0, 1)});
+  });
+}
+
+TEST_CASE_FIXTURE(fixture, "initial states that the scan has overwritten do for inputs only") {
+  ebb::array<float> state(1, 4), d_state(1, 4), inputs(5, 4), values(5, 4);
+  const sequences<float> where{.initial_states = state.view(), .final_states = state.view()};
+  const auto stored = ebb::stored_factors(a);
+  using sums = decltype(stored)::gradients;
+  sums decays{values.view()}, decays_there{place};
+  refuses("scan_vjp: need initial states as they were, apart from the final states", [&] {
+    ebb::scan_vjp(stored, in, out, known{},
+                  scan_gradients<float, sums>{.inputs = place, .decay = &decays_there}, where);
+  });
+  CHECK_NOTHROW(ebb::scan_vjp(
+      a, in, out, known{}, to{.inputs = inputs.view(), .initial_states = d_state.view()}, where));
+  CHECK_NOTHROW(ebb::scan_vjp(stored, in, out, known{},
+                              scan_gradients<float, sums>{.decay = &decays},
+                              sequences<float>{.initial_states = state.view()}));
+}
+
 TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed is refused") {
   using view = strided_view<float>;
   const view shifted(memory.data() + 1, {1, 5, 4}, {0, 8});

@@ -227,6 +227,38 @@ TEST_CASE("listed rates that float cannot hold are refused before anything is wr
   }
 }
 
+template <class Real, class Spectrum>
+void refuses_rates(const std::string& name, const Spectrum& spectrum, std::size_t channels) {
+  std::vector<Real> rates(channels, Real(-1));
+  const std::string text = name + "::fill: need rates that the type can hold (slowest, fastest)";
+  INFO(text);
+  refuses<ebb::domain_error>(text.c_str(), [&] { spectrum.fill(std::span<Real>(rates)); });
+  CHECK(rates == std::vector<Real>(channels, Real(-1)));
+}
+
+TEST_CASE("no spectrum writes 0 or infinity where the type ends") {
+  using ebb::geometric_spectrum, ebb::random_log_uniform;
+  for (const std::size_t n : {std::size_t{1}, std::size_t{4}}) {
+    refuses_rates<float>("geometric_spectrum", geometric_spectrum::rates(1e-90, 1e-60), n);
+    refuses_rates<float>("geometric_spectrum", geometric_spectrum::rates(1e60, 1e90), n);
+    refuses_rates<double>("geometric_spectrum", geometric_spectrum::timescales(1e-320, 1e-310), n);
+    refuses_rates<float>("linear_k_over_T", ebb::linear_k_over_T(1e60), n);
+    refuses_rates<float>("linear_ends", ebb::linear_ends(n == 1 ? 1e100 : 1e60), n);
+    refuses_rates<float>("random_log_uniform", random_log_uniform(1e-60, 1, 1), n);
+    refuses_rates<float>("random_log_uniform", random_log_uniform(1, 1e60, 1), n);
+  }
+  // One end is enough, where it is used.
+  refuses_rates<float>("geometric_spectrum", geometric_spectrum::rates(1e-60, 1), 2);
+  refuses_rates<float>("geometric_spectrum", geometric_spectrum::rates(1, 1e60), 2);
+  refuses_rates<double>("geometric_spectrum", geometric_spectrum::timescales(1e-310, 1), 3);
+  check_contract<float>(geometric_spectrum::rates(1e-60, 1e60), {0, 1});
+  check_contract<float>(ebb::linear_ends(1e60), {0, 1});
+  // Up to the type's largest and down to its smallest number all is well.
+  check_contract<float>(geometric_spectrum::rates(0x1p-149, 0x1.fffffep127), {2, 50});
+  check_contract<double>(geometric_spectrum::rates(0x1p-1074, 0x1.fffffffffffffp1023), {2, 50});
+  check_contract<double>(random_log_uniform(0x1p-1074, 0x1.fffffffffffffp1023, 1), {1, 50});
+}
+
 TEST_CASE("listed: rates, half-lives and poles say the same thing") {
   const auto by_rate = ebb::rates_of<double>(ebb::listed_spectrum::rates({2, 0.5, 1}), 3);
   CHECK(by_rate == std::vector<double>{0.5, 1, 2});

@@ -177,9 +177,9 @@ void check_error_bound(const extents& size) {
       scan_truth<typename Config::wide> finals{truth.final_h,
                                                truth.final_majorant,
                                                ebb::array<index_t>(last.size()),
-                                               {},
-                                               {},
                                                truth.final_slack,
+                                               {},
+                                               {},
                                                {}};
       for (index_t i = 0; i < size.batches * size.channels; ++i)
         finals.steps.data()[i] = size.steps > 0 ? size.steps : 1;
@@ -187,6 +187,61 @@ void check_error_bound(const extents& size) {
                                                    State(0));
     }
   });
+}
+
+/// Decays that are no normal numbers, and gains 1 - a that are none, on large numbers.
+template <class Config>
+void check_underflow(const extents& size) {
+  using T = typename Config::value;
+  using State = typename Config::state;
+  using Real = real_of_t<State>;
+  using Part = std::numeric_limits<Real>;
+  draws random(21);
+  const double normal = std::log(static_cast<double>(Part::min()));
+  const double subnormal = std::log(static_cast<double>(Part::denorm_min()));
+  const auto number = [&](double size_of, double phase) {
+    if constexpr (is_complex<State>)
+      return State(static_cast<Real>(size_of * std::cos(phase)),
+                   static_cast<Real>(size_of * std::sin(phase)));
+    else
+      return static_cast<State>(phase < 0 ? -size_of : size_of);
+  };
+  const auto large = [&](double most) {  // up to most^0.6
+    return number(std::exp(random.uniform(-1, 0.6 * std::log(most))), random.uniform(-3, 3));
+  };
+  ebb::array<State> logs(size), initial({size.batches, 1, size.channels}), last(initial.size());
+  ebb::array<T, typename Config::in_axis> in(size);
+  for (index_t b = 0; b < size.batches; ++b)
+    for (index_t k = 0; k < size.channels; ++k) {
+      initial(b, 0, k) = large(static_cast<double>(Part::max()));
+      for (index_t t = 0; t < size.steps; ++t) {
+        const index_t which = random.integer(0, 3);
+        const double x = which == 0   ? random.uniform(0, 1)
+                         : which == 1 ? std::exp(random.uniform(subnormal, normal))
+                                      : -random.uniform(1.1 * subnormal, normal + 3);
+        if constexpr (is_complex<State>)
+          logs(b, t, k) = State(static_cast<Real>(-x), which == 1 ? Real(0) : static_cast<Real>(t));
+        else
+          logs(b, t, k) = static_cast<State>(-x);
+        const State value =
+            random.integer(0, 2) == 0
+                ? State(0)
+                : large(static_cast<double>(std::numeric_limits<real_of_t<T>>::max()));
+        in(b, t, k) = static_cast<T>(value);
+      }
+    }
+  const auto run = [&](const auto& decay) {
+    ebb::array<T, typename Config::out_axis> out(size);
+    const sequences<State> where{.initial_states = initial.view(), .final_states = last.view()};
+    scan(decay, in, out, where, {}, typename Config::backend{});
+    const auto truth =
+        truth_of<typename Config::wide>(decay, std::as_const(in).view(), where, direction::forward);
+    check_bound<typename Config::backend, State>(
+        std::as_const(out).view(), truth, step_kind_of<std::remove_cvref_t<decltype(decay)>, State>,
+        T(0));
+  };
+  run(stored_logs(logs));
+  run(averaging<decltype(stored_logs(logs))>{stored_logs(logs)});
 }
 
 /// One call, pieces of any length (one step included), and ebb::step: the same numbers.
@@ -528,6 +583,7 @@ void check_scan_contract(const std::vector<index_t>& steps, const std::vector<in
   for (const index_t t : steps)
     for (const index_t n : channels) check_error_bound<Config>({1, t, n});
   for (const extents& size : special) check_error_bound<Config>(size);
+  check_underflow<Config>({2, 40, 9});
   check_pieces<Config>({1, 100, 3}, {1});
   check_pieces<Config>({2, 130, 17}, {1, 64, 3, 31});
   check_pieces<Config>({1, 300, 40}, {299, 1});

@@ -40,16 +40,16 @@ class draws {
 };
 
 /// h, the majorant H (the recurrence on absolute values), how many steps led to an element (0 where
-/// no sequence covers it), and what the decays used may change besides: their `log_slack`.
+/// no sequence covers it), and what underflow and the decays used (`log_slack`) may add to its error.
 template <class Wide>
 struct scan_truth {
+  using Real = real_of_t<Wide>;
   ebb::array<Wide> h;
-  ebb::array<real_of_t<Wide>> majorant;
+  ebb::array<Real> majorant;
   ebb::array<index_t> steps;
+  ebb::array<Real> slack;
   ebb::array<Wide> final_h;
-  ebb::array<real_of_t<Wide>> final_majorant;
-  ebb::array<real_of_t<Wide>> slack;
-  ebb::array<real_of_t<Wide>> final_slack;
+  ebb::array<Real> final_majorant, final_slack;
 };
 
 /// How far, relatively, the log-decay that a backend uses may lie from the one filled in: 10 u of
@@ -61,6 +61,22 @@ double log_slack() {
     return 5 * static_cast<double>(std::numeric_limits<State>::epsilon()) + 608 * 0x1p-53;
   else
     return 0;
+}
+
+/// What underflow may add to the error in one step, in smallest subnormals d of the state's type
+/// (docs/accuracy.md, section 3).
+///
+/// Always: two products, a h and gain b, each off by d/2 (a complex one by d in each component),
+/// and d/2 where a state wider than its type is rounded to it. Where exp(log a) is no normal
+/// number, a is off by d, so that a h is by d |h| (complex: by d in size, d/2 more in each
+/// component).
+template <decay_form Form, class State, class Real>
+Real step_underflow(const Real& a, const Real& before) {
+  constexpr double parts = is_complex<State> ? 1.415 : 1;
+  const Real always(parts * ((is_complex<State> ? 2.0 : 1.0) + 0.5));
+  const Real normal(static_cast<double>(std::numeric_limits<real_of_t<State>>::min()));
+  if (Form == decay_form::factor || !(a < normal)) return always;
+  return always + Real(is_complex<State> ? 1 + parts / 2 : 1.0) * before;
 }
 
 /// Wide from any number, storage types and other complex types included.
@@ -105,10 +121,11 @@ scan_truth<Wide> truth_of(const Decay& decay, const strided_view<const T, Axis>&
   using Real = real_of_t<Wide>;
   const extents states{in.batches(), where.count(), in.channels()};
   scan_truth<Wide> truth{ebb::array<Wide>(in.size()),    ebb::array<Real>(in.size()),
-                         ebb::array<index_t>(in.size()), ebb::array<Wide>(states),
-                         ebb::array<Real>(states),       ebb::array<Real>(in.size()),
+                         ebb::array<index_t>(in.size()), ebb::array<Real>(in.size()),
+                         ebb::array<Wide>(states),       ebb::array<Real>(states),
                          ebb::array<Real>(states)};
   const Real log_error(log_slack<Decay, State>());
+  const Real smallest(static_cast<double>(std::numeric_limits<real_of_t<State>>::denorm_min()));
   for (index_t b = 0; b < in.batches(); ++b)
     for (index_t s = 0; s < where.count(); ++s) {
       const index_t begin = where.begin(s), length = where.end(s, in.steps()) - begin;
@@ -126,11 +143,14 @@ scan_truth<Wide> truth_of(const Decay& decay, const strided_view<const T, Axis>&
           if (!where.resets.empty() &&
               where.resets[static_cast<std::size_t>(b * in.steps() + begin + t)])
             h = Wide(0), bound = Real(0), slack = Real(0);
+          // d(a h) = a h d(log a); each of up to 14 operations of a polynomial may underflow.
+          Real added = smallest * step_underflow<Decay::form, State>(Real(abs(a)), bound);
+          if (log_error > 0) {
+            added += Real(14) * smallest * bound;
+            if (abs(a) > 0) added += log_error * abs(widened<Wide>(filled(t, k))) * abs(a) * bound;
+          }
+          slack = abs(a) * slack + added;
           h = a * h + x;
-          // d(a h) = a h d(log a)
-          if constexpr (Decay::form == decay_form::log_factor && !is_complex<Wide>)
-            if (log_error > 0 && a > 0)
-              slack = a * (slack + log_error * abs(widened<Wide>(filled(t, k))) * bound);
           bound = abs(a) * bound + abs(x);
           truth.h(b, begin + t, k) = h;
           truth.majorant(b, begin + t, k) = bound;
@@ -154,8 +174,8 @@ double roundings(index_t steps, const step_kind& kind) {
     return Backend::error_bound(steps);
 }
 
-/// |got - h| over the bound ((1 + u)^n - 1) H + slack + the oracle's own error + a subnormal a step
-/// (+ a rounding to T): at most 1 where the backend keeps its word.
+/// |got - h| over the bound ((1 + u)^n - 1) H + slack + the oracle's own error (+ a rounding to T):
+/// at most 1 where the backend keeps its word.
 template <class Backend, class State, class Wide, class T>
 double error_over_bound(const T& got, const Wide& h, const real_of_t<Wide>& majorant,
                         const real_of_t<Wide>& slack, index_t steps, const step_kind& kind) {
@@ -166,9 +186,10 @@ double error_over_bound(const T& got, const Wide& h, const real_of_t<Wide>& majo
   const double u = static_cast<double>(Part::epsilon()) / 2;
   const Real oracle_u = std::numeric_limits<Real>::epsilon() / 2;
   const double many = static_cast<double>(steps);
-  Real allowed = Real(std::expm1(roundings<Backend>(steps, kind) * std::log1p(u))) * majorant;
+  const Real growth(std::expm1(roundings<Backend>(steps, kind) * std::log1p(u)));
+  Real allowed = growth * majorant;
   allowed += Real((kind.complex ? 8 : 4) * many) * oracle_u * majorant;
-  allowed += Real(2 * many * static_cast<double>(Part::denorm_min())) + slack;
+  allowed += (1 + growth) * slack;
   const Real size = abs(h) + allowed;
   if (sizeof(T) < sizeof(State)) {
     // Beyond the largest number of a storage type infinity is right.

@@ -18,18 +18,27 @@
 
 namespace ebb::inline EBB_ABI {
 
+namespace detail {
+// A call with something captured, which no pointer to a function takes.
+struct some_call {
+  index_t* sum;
+  void operator()(index_t i) const { *sum += i; }
+};
+}  // namespace detail
+
 /// A way to run independent calls.
 ///
 ///   e.run(count, f)     calls f(i) once for each i in 0 .. count - 1, in any order and possibly at
 ///                       once, and returns when all have returned. The first exception is rethrown;
 ///                       calls that have not begun by then are left out.
 ///   e.concurrency()     how many calls may run at once, >= 1: how finely to cut the work;
-///                       less counts as 1
+///                       less counts as 1, more than 2^16 as that
 ///
-/// The work of the calls happens before the return of `run`. An engine with a pool of its own wraps
-/// it in a struct with these two members.
+/// f is any callable of an index_t, with what it has captured. The work of the calls happens before
+/// the return of `run`. An engine with a pool of its own wraps it in a struct with these two
+/// members.
 template <class E>
-concept executor = requires(E& e, const E& fixed, index_t count, void (*call)(index_t)) {
+concept executor = requires(E& e, const E& fixed, index_t count, const detail::some_call& call) {
   { e.run(count, call) } -> std::same_as<void>;
   { fixed.concurrency() } -> std::convertible_to<index_t>;
 };

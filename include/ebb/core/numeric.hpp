@@ -17,6 +17,13 @@ using index_t = std::ptrdiff_t;
 static_assert(sizeof(index_t) >= 8, "ebb::index_t: a 64-bit platform is needed");
 
 namespace detail {
+/// Whether count = a b, for counts a, b >= 0 whose product may be beyond every integer.
+constexpr bool is_product(std::size_t count, index_t a, index_t b) {
+  if (a == 0 || b == 0) return count == 0;
+  const auto n = static_cast<index_t>(count);
+  return n % a == 0 && n / a == b;
+}
+
 // One name for the built-in types and, by argument-dependent lookup, for multiprecision ones.
 using std::abs;
 using std::exp;

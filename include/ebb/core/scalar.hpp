@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <complex>
+#include <concepts>
 #include <type_traits>
 
 #include <ebb/core/numeric.hpp>
@@ -33,7 +34,34 @@ struct real_of<std::complex<Real>> {
 template <class T>
 using real_of_t = typename real_of<T>::type;
 
+/// The type of state that goes with data of type T: at least 32-bit float. That of bfloat16 and
+/// half is float (core/storage.hpp).
+///
+/// For a storage type of your own specialise it. Nothing but static_cast to this state and back is
+/// used of your type then; where a call names a wider state, static_cast to that and back.
+template <class T>
+struct default_state;
+template <std::floating_point T>
+struct default_state<T> {
+  using type = T;
+};
+template <std::floating_point Real>
+struct default_state<std::complex<Real>> {
+  using type = std::complex<Real>;
+};
+template <class T>
+using default_state_t = typename default_state<T>::type;
+
 namespace detail {
+/// A stored number as one to calculate with: by way of its state, where it has one.
+template <class T>
+constexpr auto loaded(const T& x) {
+  if constexpr (requires { typename default_state<T>::type; })
+    return static_cast<default_state_t<T>>(x);
+  else
+    return x;
+}
+
 /// The real part, also of a real number of any type.
 template <class T>
 constexpr auto real_part(const T& x) {
@@ -49,9 +77,9 @@ constexpr To scalar_as(const From& x) {
   static_assert(is_complex<To> || !is_complex<From>,
                 "ebb: complex rates or decays need complex data and states");
   if constexpr (is_complex<To> && !is_complex<From>)
-    return To(static_cast<real_of_t<To>>(x));
+    return To(static_cast<real_of_t<To>>(loaded(x)));
   else
-    return static_cast<To>(x);
+    return static_cast<To>(loaded(x));
 }
 
 /// The complex conjugate; a real number is its own.

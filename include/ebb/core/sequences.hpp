@@ -13,7 +13,8 @@
 
 namespace ebb::inline EBB_ABI {
 
-/// The sequences in the data of one call. Every member may be left out.
+/// The sequences in the data of one call. Every member may be left out, a view by being
+/// default-constructed: an empty one of a shape that does not fit is refused.
 ///
 /// Shapes: S sequences in each of B batch entries, N channels; all spans and views are the
 /// caller's memory and must outlive the call.
@@ -78,7 +79,14 @@ struct sequences {
   }
 
   /// @throws shape_error or domain_error unless all of the above holds for data of this size.
-  void check(std::string_view where, const extents& size) const {
+  void check(std::string_view where, const extents& size) const { check_all(where, size, true); }
+  /// The same for a call that neither reads nor writes snapshots, so that they may be left out.
+  void check_without_snapshots(std::string_view where, const extents& size) const {
+    check_all(where, size, false);
+  }
+
+ private:
+  void check_all(std::string_view where, const extents& size, bool snapshots_needed) const {
     if (!offsets.empty()) {
       detail::require_shape(offsets.front() >= 0 && offsets.back() <= size.steps, where,
                             "need offsets in 0 .. steps (first, last, steps)", offsets.front(),
@@ -87,39 +95,34 @@ struct sequences {
         detail::require_shape(offsets[s - 1] <= offsets[s], where, "need ascending offsets",
                               offsets[s - 1], offsets[s]);
     }
-    const index_t states = size.batches * count();
     if (!first_positions.empty()) {
-      detail::require_shape(static_cast<index_t>(first_positions.size()) == states, where,
-                            "need one first position per sequence (got, batches * sequences)",
-                            first_positions.size(), states);
+      detail::require_shape(
+          detail::is_product(first_positions.size(), size.batches, count()), where,
+          "need one first position per sequence (got, batches, sequences of each)",
+          first_positions.size(), size.batches, count());
       for (const index_t position : first_positions)
         detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
                                "need first positions in 1 .. 2^62", position);
     }
     detail::require_shape(
-        resets.empty() || static_cast<index_t>(resets.size()) == size.batches * size.steps, where,
-        "need one reset flag per batch entry and step (got, batches * steps)", resets.size(),
-        size.batches * size.steps);
+        resets.empty() || detail::is_product(resets.size(), size.batches, size.steps), where,
+        "need one reset flag per batch entry and step (got, batches, steps)", resets.size(),
+        size.batches, size.steps);
     for (std::size_t m = 0; m < snapshot_steps.size(); ++m)
       detail::require_shape(snapshot_steps[m] >= (m > 0 ? snapshot_steps[m - 1] + 1 : 0) &&
                                 snapshot_steps[m] < size.steps,
                             where, "need strictly ascending snapshot steps in 0 .. steps - 1",
                             snapshot_steps[m]);
     const extents kept{size.batches, static_cast<index_t>(snapshot_steps.size()), size.channels};
-    detail::require_shape((snapshots.data() == nullptr && kept.empty()) || snapshots.size() == kept,
-                          where, "need snapshots of shape (batches, snapshot steps, channels)",
+    const bool may_miss = kept.empty() || !snapshots_needed;
+    detail::require_shape((snapshots.left_out() && may_miss) || snapshots.size() == kept, where,
+                          "need snapshots of shape (batches, snapshot steps, channels)",
                           snapshots.batches(), snapshots.steps(), snapshots.channels());
-    check_states(where, "need initial states of shape (batches, sequences, channels)", size,
-                 initial_states.size(), initial_states.data() != nullptr);
-    check_states(where, "need final states of shape (batches, sequences, channels)", size,
-                 final_states.size(), final_states.data() != nullptr);
-  }
-
- private:
-  void check_states(std::string_view where, std::string_view rule, const extents& size,
-                    const extents& got, bool given) const {
-    detail::require_shape(!given || got == extents{size.batches, count(), size.channels}, where,
-                          rule, got.batches, got.steps, got.channels);
+    const extents states{size.batches, count(), size.channels};
+    detail::require_optional(initial_states, states, where,
+                             "need initial states of shape (batches, sequences, channels)");
+    detail::require_optional(final_states, states, where,
+                             "need final states of shape (batches, sequences, channels)");
   }
 };
 

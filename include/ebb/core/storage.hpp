@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <ebb/core/config.hpp>
+#include <ebb/core/scalar.hpp>
 
 namespace ebb::inline EBB_ABI {
 namespace detail {
@@ -125,6 +126,15 @@ class half {
 
  private:
   std::uint16_t bits_ = 0;
+};
+
+template <>
+struct default_state<bfloat16> {
+  using type = float;
+};
+template <>
+struct default_state<half> {
+  using type = float;
 };
 
 }  // namespace ebb::inline EBB_ABI

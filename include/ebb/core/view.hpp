@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -90,6 +91,9 @@ class strided_view {
   constexpr index_t steps() const { return extents_.steps; }
   constexpr index_t channels() const { return extents_.channels; }
   constexpr bool empty() const { return extents_.empty(); }
+  /// Whether the view is as the default constructor makes it: how optional arrays are left out. An
+  /// empty array of another shape is not left out.
+  constexpr bool left_out() const { return data_ == nullptr && extents_ == extents{}; }
 
   /// Distance between the same channel of neighbouring steps; a constant 1 in channel_major.
   constexpr index_t step_stride() const { return channels_adjacent ? strides_.row : 1; }
@@ -151,6 +155,16 @@ class strided_view {
   extents extents_{};
   strides strides_{};
 };
+
+namespace detail {
+/// @throws shape_error unless a view is left out or has this shape.
+template <class T, class Axis>
+constexpr void require_optional(const strided_view<T, Axis>& view, const extents& size,
+                                std::string_view where, std::string_view rule) {
+  require_shape(view.left_out() || view.size() == size, where, rule, view.batches(), view.steps(),
+                view.channels());
+}
+}  // namespace detail
 
 /// How the library looks at an object: `view_traits<V>::of(object)` gives a strided_view.
 /// Specialise it for your own container; objects with a member `view()` need nothing.

@@ -64,18 +64,6 @@ class normalised_decay {
   Decay decay_;
 };
 
-namespace detail {
-template <class Policy, class Real>
-concept binds = requires(const Policy& policy, std::span<const Real> rates) {
-  policy.bind(rates);
-};
-/// Whether a type binds rates of some built-in type, be it real or complex only.
-template <class Policy>
-concept binds_some = binds<Policy, double> || binds<Policy, std::complex<double>> ||
-    binds<Policy, float> || binds<Policy, std::complex<float>> || binds<Policy, long double> ||
-    binds<Policy, std::complex<long double>>;
-}  // namespace detail
-
 /// A policy whose bound decays are normalised.
 template <class Policy>
 class normalised_policy {

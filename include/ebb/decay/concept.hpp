@@ -94,6 +94,16 @@ concept decay_for = requires(const D& d, std::span<const Real> rates) {
 };
 
 namespace detail {
+template <class Policy, class Real>
+concept binds = requires(const Policy& policy, std::span<const Real> rates) {
+  policy.bind(rates);
+};
+/// Whether a type binds rates of some built-in type, be it real or complex only.
+template <class Policy>
+concept binds_some = binds<Policy, double> || binds<Policy, std::complex<double>> ||
+    binds<Policy, float> || binds<Policy, std::complex<float>> || binds<Policy, long double> ||
+    binds<Policy, std::complex<long double>>;
+
 /// The type in which a bound decay keeps its parameters: at least double.
 template <class T>
 struct parameter {

@@ -132,7 +132,7 @@ class irregular_decay {
 
   /// @param rates  N >= 0 values, 0 <= r < inf, ascending (complex: the real parts), 1/time
   /// @throws domain_error outside this domain.
-  template <class Real>
+  template <scalar Real>
   auto bind(std::span<const Real> rates) const {
     detail::require_rates(rates, "irregular_decay");
     return bound<detail::parameter_t<Real>>(dt_, {rates.begin(), rates.end()});

@@ -135,15 +135,11 @@ constexpr double reduced(double x, double k) {
   return (x - k * 0x1.62e42fefap-1) - k * 0x1.cf79abc9e3b3ap-40;
 }
 
-/// 2^k for an integral k in -126 .. 127 (float), -1022 .. 1023 (double).
-template <class Real>
-[[gnu::always_inline]] inline Real power_of_two(double k) {
+/// 2^k for an integral k in -1022 .. 1023.
+[[gnu::always_inline]] inline double power_of_two(double k) {
   // The integer stands in the low bits of k + 1.5 * 2^52.
   const auto bits = std::bit_cast<std::int64_t>(k + 0x1.8p52);
-  if constexpr (std::same_as<Real, float>)
-    return std::bit_cast<float>((static_cast<std::int32_t>(bits) + 127) << 23);
-  else
-    return std::bit_cast<double>((bits + 1023) << 52);
+  return std::bit_cast<double>((bits + 1023) << 52);
 }
 
 /// exp(-x) and 1 - exp(-x).
@@ -152,19 +148,21 @@ struct decayed {
   Real a, m;
 };
 
-/// Above it exp(-x) is no normal number.
+/// From here on exp(-x) is 0.
 template <class Real>
-inline constexpr double largest_exponent = std::same_as<Real, float> ? 87.33 : 708.39;
+inline constexpr double largest_exponent = std::same_as<Real, float> ? 104 : 746;
 
 /// For 0 <= x <= inf: a within 3u and m within 4u relatively; a below the smallest normal number
-/// is 0. Straight-line.
+/// within the smallest subnormal. Straight-line.
 template <class Real>
 [[gnu::always_inline]] inline decayed<Real> decay_of(double x) {
   const bool gone = !(x < largest_exponent<Real>);
   const double kept = choose(gone, largest_exponent<Real>, x);
-  const double k = nearest(kept * -0x1.71547652b82fep0);
+  const double k = nearest(kept * -0x1.71547652b82fep0), half = nearest(0.5 * k);
   const auto r = static_cast<Real>(reduced(-kept, k));
-  const Real e = reduced_expm1(r), scale = power_of_two<Real>(k);
+  const Real e = reduced_expm1(r);
+  // Exact, subnormal powers included.
+  const auto scale = static_cast<Real>(power_of_two(half) * power_of_two(k - half));
   const Real a = multiply_add(scale, e, scale);
   const Real m = -multiply_add(scale, e, Real(scale - Real(1)));
   return {choose(gone, Real(0), a), choose(gone, Real(1), m)};
@@ -175,7 +173,7 @@ template <class Real>
 [[gnu::always_inline]] inline double tapered(double x) {
   const double k = nearest(x * 0x1.71547652b82fep0);
   const auto e = static_cast<double>(reduced_expm1(static_cast<Real>(reduced(x, k))));
-  const double scale = power_of_two<double>(choose(k < 1023, k, 1023.0));
+  const double scale = power_of_two(choose(k < 1023, k, 1023.0));
   return multiply_add(scale, e, scale);
 }
 

@@ -242,7 +242,7 @@ class selective_decay {
 
   /// @param rates  N >= 0 values, 0 <= r < inf, in any order; tapered: ascending. 1/step
   /// @throws domain_error outside this domain, shape_error unless there are N, 1 or 0 bias values.
-  template <class Real>
+  template <real_scalar Real>
   auto bind(std::span<const Real> rates) const {
     using Param = detail::parameter_t<Real>;
     for (const Real& rate : rates)

@@ -31,7 +31,7 @@ class step_sizes {
   /// The value for step t and channel k of the block that begins at `where`.
   template <class Param>
   Param at(const block_origin& where, index_t t, index_t k) const {
-    return static_cast<Param>(values_(where.batch, where.step + t, column(where, k)));
+    return static_cast<Param>(loaded(values_(where.batch, where.step + t, column(where, k))));
   }
 
   /// Adds to the gradient of that value.
@@ -53,9 +53,8 @@ class step_sizes {
   }
   /// @throws shape_error unless the sums have the shape of the step sizes, or there are none.
   void check_sums(const gradient_view& sums, std::string_view where) const {
-    require_shape(sums.data() == nullptr || sums.size() == values_.size(), where,
-                  "need gradients of the step sizes' shape (batches, steps, channels)",
-                  sums.batches(), sums.steps(), sums.channels());
+    require_optional(sums, values_.size(), where,
+                     "need gradients of the step sizes' shape (batches, steps, channels)");
   }
 
  private:

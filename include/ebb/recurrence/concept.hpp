@@ -29,40 +29,41 @@ enum class determinism {
   any_thread_count  ///< the same call, however many threads
 };
 
-/// The type of state that goes with data of type T: at least 32-bit float.
-template <class T>
-struct default_state;
-template <std::floating_point T>
-struct default_state<T> {
-  using type = T;
-};
-template <std::floating_point Real>
-struct default_state<std::complex<Real>> {
-  using type = std::complex<Real>;
-};
-template <>
-struct default_state<bfloat16> {
-  using type = float;
-};
-template <>
-struct default_state<half> {
-  using type = float;
-};
-template <class T>
-using default_state_t = typename default_state<T>::type;
-
 /// What data may be made of: float, double, complex of both, bfloat16, half. For a storage type of
-/// your own specialise `default_state`; static_cast to its state and back is all that is used.
+/// your own specialise `default_state` (core/scalar.hpp).
 template <class T>
 concept scan_scalar = requires {
   typename default_state<T>::type;
 };
 
-/// Whether a state holds every digit of data of type T: a scan rounds to T once, at its end, never
-/// on the way in. Storage types without std::numeric_limits count as narrow.
+/// What states may be made of: a real_scalar (float, double, long double), or complex of one.
+/// Integers would cut off what decays, and 16-bit types only store.
+template <class State>
+concept scan_state = real_scalar<real_of_t<State>>;
+
+/// Whether a state holds data of type T, complex data a complex one, and every digit of it: a scan
+/// rounds to T once, at its end, never on the way in. Storage types without std::numeric_limits
+/// count as narrow.
 template <class State, class T>
 inline constexpr bool holds_digits_of =
-    std::numeric_limits<real_of_t<State>>::digits >= std::numeric_limits<real_of_t<T>>::digits;
+    scan_state<State>&& is_complex<State> ==
+    is_complex<T>&& std::numeric_limits<real_of_t<State>>::digits >=
+        std::numeric_limits<real_of_t<T>>::digits;
+
+namespace detail {
+// What the state of a call must be whatever its width, in sentences that come before any look at
+// it: in a static_assert a compiler has to look in here first.
+template <class State, class T>
+constexpr bool is_state_for() {
+  static_assert(scan_state<State>,
+                "ebb: the state must be float, double, long double or complex of these, as in "
+                "ebb::sequences<float>; no integer, and no 16-bit type, holds one");
+  if constexpr (scan_state<State>)
+    static_assert(is_complex<State> == is_complex<T>,
+                  "ebb: complex data need complex states, and real data real ones");
+  return true;
+}
+}  // namespace detail
 
 /// A way to evaluate h_t = a_t h_{t-1} + b_t, channel by channel, on one memory space.
 ///
@@ -91,8 +92,11 @@ inline constexpr bool holds_digits_of =
 ///    (of a step_kind, update.hpp; a backend may leave it out, and means all kinds then),
 ///    u the unit roundoff of the state, H the same recurrence on |a|, |gain b|, |h_0|, the decays
 ///    taken as filled, or, of a decay that offers polynomials in log-time (decay/post.hpp), within
-///    the relative error of log a that it states for them; then one rounding to T where T is narrower than the state; barring overflow,
-///    and with one smallest subnormal per step on top.
+///    the relative error of log a that it states for them; then one rounding to T where T is
+///    narrower than the state; barring overflow.
+///    Underflow adds to the error of a step the smallest subnormal d of the state's type, and
+///    d |h_{t-1}| where a log-decay stands for an a below the smallest normal number (log a below
+///    -87.3 in float, -708.4 in double); of complex states three times as much.
 template <class B, class Decay, class T>
 concept scan_backend_for = scan_scalar<T> && bound_decay<Decay, default_state_t<T>> &&
     requires(const B& backend, const Decay& decay, const strided_view<const T, time_major>& in_rows,

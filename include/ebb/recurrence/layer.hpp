@@ -20,6 +20,41 @@ struct layer_state {
   index_t next_position = 1;  ///< absolute 1-based position of the step to come
 };
 
+namespace detail {
+// What a layer is made of, in sentences that come before any look at it.
+template <class Decay, class Real>
+constexpr bool is_layer_decay() {
+  static_assert(scan_scalar<Real>,
+                "ebb: the data must be float, double, complex of both, bfloat16 or half "
+                "(scan_scalar)");
+  if constexpr (scan_scalar<Real>) {
+    using State = default_state_t<Real>;
+    using Param = parameter_t<State>;
+    if constexpr (!binds<Decay, Param>) {
+      static_assert(!bound_decay<Decay, State>,
+                    "ebb::layer: the decay is bound already; a layer takes the policy and binds it "
+                    "to its own rates");
+      static_assert(!spectrum_for<Decay, Param>,
+                    "ebb::layer: the second argument is a spectrum; it must be a policy of decay");
+      static_assert(!binds_some<Decay>,
+                    "ebb::layer: this decay does not bind rates of the type that the data needs, "
+                    "real for real data and complex for complex data");
+    }
+  }
+  return true;
+}
+
+// The decay bound to rates of type Param; for what binds none a type that says so.
+struct nothing_bound {};
+template <class Decay, class Param>
+auto bound_by(const Decay& decay, std::span<const Param> rates) {
+  if constexpr (binds<Decay, Param>)
+    return decay.bind(rates);
+  else
+    return nothing_bound{};
+}
+}  // namespace detail
+
 /// A memory of N channels with fixed rates: h_t = a_t h_{t-1} + b_t.
 ///
 ///   memory(b, h)           a whole sequence, from position 1 and state 0
@@ -34,10 +69,13 @@ struct layer_state {
 /// @tparam Real  element type of the data; the state is a default_state_t of it
 template <class Spectrum, class Decay, class Backend, class Real>
 class layer {
+  static_assert(detail::is_layer_decay<Decay, Real>());
+
  public:
   using state_type = default_state_t<Real>;
   using parameter_type = detail::parameter_t<state_type>;
-  using bound_type = decltype(std::declval<const Decay&>().bind(std::span<const parameter_type>()));
+  using bound_type =
+      decltype(detail::bound_by(std::declval<const Decay&>(), std::span<const parameter_type>()));
 
   static_assert(spectrum_for<Spectrum, parameter_type>,
                 "ebb::layer: Spectrum is not a spectrum_for the parameters' type");
@@ -50,8 +88,8 @@ class layer {
   /// @throws domain_error when N < 0, and whatever spectrum and decay refuse.
   layer(const Spectrum& spectrum, const Decay& decay, index_t channels, Backend backend = {})
       : channels_(channels),
-        bound_(decay.bind(
-            std::span<const parameter_type>(rates_of<parameter_type>(spectrum, channels)))),
+        bound_(detail::bound_by(
+            decay, std::span<const parameter_type>(rates_of<parameter_type>(spectrum, channels)))),
         backend_(std::move(backend)) {}
 
   index_t channels() const { return channels_; }

@@ -3,6 +3,7 @@
 /// @brief  The entry points of the vector-state recurrence: a whole sequence, and one step.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -49,6 +50,19 @@ constexpr bool are_data() {
                   "(scan_scalar)");
   return true;
 }
+
+// Whether a type is a list of values in memory; whether it is one that std::span<T> is not deduced
+// from.
+template <class V>
+concept list = requires(V& values) {
+  std::span(values);
+};
+template <class V>
+inline constexpr bool is_span = false;
+template <class T>
+inline constexpr bool is_span<std::span<T>> = true;
+template <class V>
+concept other_list = list<V> && !is_span<std::remove_cv_t<V>>;
 
 // What ebb::scan promises to refuse about shapes and shared memory, before anything is written.
 template <class Decay, class T, class InAxis, class OutAxis, class State>
@@ -118,6 +132,7 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
   static_assert(view_of<Out, T>, "ebb::scan: out must be mutable");
   static_assert(outlives_call<Out>, "ebb::scan: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan: in must have the element type of out");
+  static_assert(detail::is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>,
                 "ebb::scan: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
@@ -127,6 +142,14 @@ void scan(const Decay& decay, const In& in, Out&& out, const sequences<State>& w
                 "ebb::scan: the last argument is not a scan_backend_for this decay and type");
   detail::check_scan("scan", bound, from, to, where);
   backend.scan(bound, from, to, where, options);
+}
+
+/// The same forward.
+template <class Decay, class In, class Out, class State, class Backend>
+requires(!std::convertible_to<const Backend&, scan_options>) void scan(
+    const Decay& decay, const In& in, Out&& out, const sequences<State>& where,
+    const Backend& backend) {
+  scan(decay, in, std::forward<Out>(out), where, scan_options{}, backend);
 }
 
 /// The same for one sequence per batch entry, from position 1 and state 0.
@@ -148,7 +171,7 @@ void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = 
 /// The same numbers as the scan of a longer piece on the same backend, to the bit where
 /// the backend says so (`rows` does). Decays that read arrays of the caller read their first step.
 ///
-/// @param decay     a bound decay
+/// @param decay     a bound decay, or an array or view of the factors of one step, (1, N)
 /// @param position  t, 1 <= t <= 2^62
 /// @param b         (N), read
 /// @param h         (N), gets the state in the type of the data; may be `b` itself
@@ -157,12 +180,13 @@ void scan(const Decay& decay, const In& in, Out&& out, const Backend& backend = 
 ///   domain_error for the position. Nothing has been written then.
 /// Cost: touches the state once; no allocation.
 template <class Decay, scan_scalar T, class State, class Backend = rows>
-requires bound_decay<Decay, State>
 void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const T>> b,
           std::span<T> h, std::span<State> state, const Backend& backend = {}) {
+  static_assert(detail::is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>,
                 "ebb::step: the state must be at least as wide as the data");
-  static_assert(scan_backend_for<Backend, Decay, T>,
+  auto&& bound = detail::as_decay<State>(decay);
+  static_assert(scan_backend_for<Backend, std::remove_cvref_t<decltype(bound)>, T>,
                 "ebb::step: the last argument is not a scan_backend_for this decay and type");
   const auto channels = static_cast<index_t>(state.size());
   detail::require_shape(b.size() == state.size() && h.size() == state.size(), "step",
@@ -172,15 +196,20 @@ void step(const Decay& decay, index_t position, std::type_identity_t<std::span<c
   where.initial_states = where.final_states = strided_view<State>(state.data(), 1, channels);
   const strided_view<const T> in(b.data(), 1, channels);
   const strided_view<T> out(h.data(), 1, channels);
-  detail::check_scan("step", decay, in, out, where);
-  backend.scan(decay, in, out, where, scan_options{});
+  detail::check_scan("step", bound, in, out, where);
+  backend.scan(bound, in, out, where, scan_options{});
 }
 
 /// The same where data and state have one type: state <- a_t state + b; b may be `state` itself.
 template <class Decay, scan_scalar State, class Backend = rows>
-requires bound_decay<Decay, State> && requires { Backend::repeats; }
-void step(const Decay& decay, index_t position, std::type_identity_t<std::span<const State>> b,
-          std::span<State> state, const Backend& backend = {}) {
+requires(!detail::list<const Backend>) void step(const Decay& decay, index_t position,
+                                                 std::type_identity_t<std::span<const State>> b,
+                                                 std::span<State> state,
+                                                 const Backend& backend = {}) {
+  static_assert(detail::is_state_for<State, State>());
+  auto&& bound = detail::as_decay<State>(decay);
+  static_assert(scan_backend_for<Backend, std::remove_cvref_t<decltype(bound)>, State>,
+                "ebb::step: the last argument is not a scan_backend_for this decay and type");
   const auto channels = static_cast<index_t>(state.size());
   detail::require_shape(b.size() == state.size(), "step", "need b and state of one size", b.size(),
                         state.size());
@@ -188,10 +217,19 @@ void step(const Decay& decay, index_t position, std::type_identity_t<std::span<c
   where.first_positions = std::span<const index_t>(&position, 1);
   const strided_view<const State> in(b.data(), 1, channels);
   const strided_view<State> out(state.data(), 1, channels);
-  detail::check_scan("step", decay, in, out, where);
+  detail::check_scan("step", bound, in, out, where);
   // A backend reads a channel's initial state before it writes that channel's first output.
   where.initial_states = out;
-  backend.scan(decay, in, out, where, scan_options{});
+  backend.scan(bound, in, out, where, scan_options{});
+}
+
+/// Not a step, but a sentence for what is written to: a vector does not become a span by itself.
+template <class Decay, class Inputs, class... Others>
+requires(detail::other_list<const Others> || ...) void step(const Decay&, index_t, const Inputs&,
+                                                            const Others&...) {
+  static_assert(
+      (!detail::other_list<const Others> && ...),
+      "ebb::step: h and state must be spans without a fixed extent: std::span<float>(state)");
 }
 
 }  // namespace ebb::inline EBB_ABI

@@ -54,22 +54,18 @@ struct step_tree {
     for (const index_t position : first_positions)
       detail::require_domain(position >= 1 && position <= (index_t{1} << 62), where,
                              "need first positions in 1 .. 2^62", position);
-    detail::require_shape(initial_states.data() == nullptr ||
-                              initial_states.size() == extents{size.batches, 1, size.channels},
-                          where, "need initial states of shape (batches, 1, channels)",
-                          initial_states.batches(), initial_states.steps(),
-                          initial_states.channels());
-    detail::require_shape(states.data() == nullptr || states.size() == size, where,
-                          "need tree.states of shape (batches, steps, channels)", states.batches(),
-                          states.steps(), states.channels());
+    detail::require_optional(initial_states, {size.batches, 1, size.channels}, where,
+                             "need initial states of shape (batches, 1, channels)");
+    detail::require_optional(states, size, where,
+                             "need tree.states of shape (batches, steps, channels)");
   }
 
   /// @throws shape_error unless every step of data of this size has a parent before it, or -1.
   void check_parents(std::string_view where, const extents& size) const {
     const auto count = static_cast<index_t>(parents.size());
-    detail::require_shape(count == size.steps || count == size.batches * size.steps, where,
-                          "need a parent for each step (got, steps, batches)", count, size.steps,
-                          size.batches);
+    detail::require_shape(
+        count == size.steps || detail::is_product(parents.size(), size.batches, size.steps), where,
+        "need a parent for each step (got, steps, batches)", count, size.steps, size.batches);
     for (index_t i = 0; i < count; ++i) {
       const index_t p = parents[static_cast<std::size_t>(i)];
       detail::require_shape(p >= -1 && p < i % size.steps, where,
@@ -103,6 +99,7 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
   static_assert(view_of<Out, T>, "ebb::scan_tree: out must be mutable");
   static_assert(outlives_call<Out>, "ebb::scan_tree: out must be a named object or a view of one");
   static_assert(view_of<const In, const T>, "ebb::scan_tree: in must have the element type of out");
+  static_assert(detail::is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>,
                 "ebb::scan_tree: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);
@@ -153,17 +150,22 @@ void scan_tree(const Decay& decay, const In& in, Out&& out, const step_tree<Stat
 
 /// Take over the path that ends at a step: its state becomes the running one.
 ///
-/// @param states  (1, T, N), the states of one batch entry of a tree that began at `state`
-/// @param tree    the tree; where batch entries have parents of their own, with those of this entry
-///                only: `parents.subspan(b * T, T)`
+/// @param states  (1, T, N), the states of one batch entry of a tree that began at `state`, of its
+///                type: `tree.states`, or `out` where it keeps them
+/// @param tree    the tree; where batch entries have parents or first positions of their own, with
+///                those of this entry only: `parents.subspan(b * T, T)`
 /// @param step    the last accepted step, or -1 to accept none
 /// @param state   the state before the tree; values and next position are moved along the path
 /// @throws shape_error unless -1 <= step < T, the states have one batch entry and the state's
-///   channels, and every step a parent before it. Nothing has been written then.
+///   channels, and every step a parent before it; domain_error where the tree's first position is
+///   not the state's next one. Nothing has been written then.
 /// Cost: a look at the parents and one copy of N values; no allocation.
 template <class View, class State>
 void accept_path(const View& states, const step_tree<State>& tree, index_t step,
                  layer_state<State>& state) {
+  static_assert(std::same_as<view_value<const View>, State>,
+                "ebb::accept_path: the states must have the type of the running state, as "
+                "tree.states has; data that is narrower has lost digits");
   const auto from = as_view(states);
   const auto channels = static_cast<index_t>(state.values.size());
   detail::require_shape(from.batches() == 1 && from.channels() == channels, "accept_path",
@@ -172,6 +174,14 @@ void accept_path(const View& states, const step_tree<State>& tree, index_t step,
   detail::require_shape(step >= -1 && step < from.steps(), "accept_path",
                         "need -1 <= step < steps (got, steps)", step, from.steps());
   tree.check_parents("accept_path", from.size());
+  if (!tree.first_positions.empty()) {
+    detail::require_shape(tree.first_positions.size() == 1, "accept_path",
+                          "need the first position of one batch entry (got)",
+                          tree.first_positions.size());
+    detail::require_domain(tree.first_positions[0] == state.next_position, "accept_path",
+                           "need a tree that begins at the state's next position (first, next)",
+                           tree.first_positions[0], state.next_position);
+  }
   if (step < 0) return;
   for (index_t k = 0; k < channels; ++k)
     state.values[static_cast<std::size_t>(k)] = from(0, step, k);

@@ -106,6 +106,8 @@ void scan_tree_vjp(const Decay& decay, const In& in, const States& states,
                    const Cotangents& cotangents,
                    const tree_gradients<State, DecayGradients>& gradients,
                    const step_tree<State>& tree) {
+  static_assert(detail::is_state_for<State, view_value<const In>>());
+  static_assert(detail::is_state_for<State, view_value<const Cotangents>>());
   static_assert(holds_digits_of<State, view_value<const In>> &&
                     holds_digits_of<State, view_value<const Cotangents>>,
                 "ebb::scan_tree_vjp: the state must be at least as wide as the data");
@@ -125,10 +127,8 @@ void scan_tree_vjp(const Decay& decay, const In& in, const States& states,
       size.steps, size.channels);
   if constexpr (requires { bound.check(size); }) bound.check(size);
   tree.check(name, size);
-  detail::require_shape(
-      gradients.initial_states.data() == nullptr ||
-          gradients.initial_states.size() == extents{size.batches, 1, size.channels},
-      name, "need initial-state gradients of shape (batches, 1, channels)");
+  detail::require_optional(gradients.initial_states, {size.batches, 1, size.channels}, name,
+                           "need initial-state gradients of shape (batches, 1, channels)");
   const auto apart = [&](const auto& view) {
     return elements_apart(view) && detail::alone(view, from, kept, given, tree.initial_states);
   };

@@ -108,20 +108,16 @@ void check_vjp(const Call& call) {
                 "need in and out of one shape (batches, steps, channels of each)", in.batches(),
                 in.steps(), in.channels(), out.batches(), out.steps(), out.channels());
   if constexpr (requires { call.decay.check(size); }) call.decay.check(size);
-  where.check(name, size);
+  where.check_without_snapshots(name, size);
 
-  const auto fits = [&](const auto& view, const extents& expected, std::string_view rule) {
-    require_shape(view.data() == nullptr || view.size() == expected, name, rule, view.batches(),
-                  view.steps(), view.channels());
-  };
-  fits(given.outputs, size, "need output cotangents of the shape of out");
-  fits(given.final_states, states,
-       "need final-state cotangents of shape (batches, sequences, channels)");
-  fits(given.snapshots, kept,
-       "need snapshot cotangents of shape (batches, snapshot steps, channels)");
-  fits(asked.inputs, size, "need input gradients of the shape of out");
-  fits(asked.initial_states, states,
-       "need initial-state gradients of shape (batches, sequences, channels)");
+  require_optional(given.outputs, size, name, "need output cotangents of the shape of out");
+  require_optional(given.final_states, states, name,
+                   "need final-state cotangents of shape (batches, sequences, channels)");
+  require_optional(given.snapshots, kept, name,
+                   "need snapshot cotangents of shape (batches, snapshot steps, channels)");
+  require_optional(asked.inputs, size, name, "need input gradients of the shape of out");
+  require_optional(asked.initial_states, states, name,
+                   "need initial-state gradients of shape (batches, sequences, channels)");
 
   require_shape(elements_apart(asked.inputs) && elements_apart(asked.initial_states), name,
                 "need gradients whose elements do not share memory");
@@ -145,6 +141,9 @@ void check_vjp(const Call& call) {
     auto& sums = *asked.decay;
     require_shape(gain_of<typename Call::decay_type> == input_gain::one || !overlap(in, out), name,
                   "need in as it was, apart from out, where the gain is 1 - a");
+    require_shape(!overlap(where.initial_states, where.final_states), name,
+                  "need initial states as they were, apart from the final states, for the gradients"
+                  " of the decay");
     if constexpr (requires { call.decay.check(size, sums); }) call.decay.check(size, sums);
     check_sums(name, call.decay, sums, in, out, where.initial_states, given.outputs,
                given.final_states, given.snapshots, asked.inputs, asked.initial_states);
@@ -178,12 +177,13 @@ void check_vjp(const Call& call) {
 /// @param cotangents  what is known; a member left out is zero
 /// @param gradients   what is asked for. `inputs` may be the cotangents' `outputs`,
 ///                    `initial_states` their `final_states`
-/// @param where       as in the scan, the initial states as they were before it; final states and
-///                    snapshots are neither read nor written
+/// @param where       as in the scan, the initial states as they were before it: their values count
+///                    only for the decay's gradients. Final states and snapshots are neither read
+///                    nor written, and may be left out
 /// @param options     as in the scan
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if
-///   `in` was overwritten by `out` where it counts; else as ebb::scan. Nothing has been written
-///   then.
+///   `in` was overwritten by `out`, or the initial states by the final ones, where they count; else
+///   as ebb::scan. Nothing has been written then.
 ///
 /// Cost: O(T N), with the decays filled once more; no allocation, about 60 KB of stack.
 /// Accuracy, u the unit roundoff of the state, G the recurrence of g on absolute values, m steps
@@ -199,6 +199,7 @@ void scan_vjp(const Decay& decay, const In& in, const Out& out,
   static_assert(detail::are_data<In, const Out>());
   static_assert(view_of<const In, const T> && view_of<const Out, const T>,
                 "ebb::scan_vjp: in and out must have the element type of the gradients");
+  static_assert(detail::is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>,
                 "ebb::scan_vjp: the state must be at least as wide as the data");
   const strided_view<const T, view_axis<const In>> from = as_view(in);

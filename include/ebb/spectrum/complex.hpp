@@ -50,10 +50,11 @@ class s4d_lin {
       return Work(Work(step_) * static_cast<Work>(k)) * pi;
     };
     const Work most(std::numeric_limits<Real>::max());
-    const auto real = static_cast<Real>(Work(step_) / 2);
-    detail::require_domain(
-        real > Real(0) && Work(step_) / 2 <= most && frequency(rates.size() - 1) <= most,
-        "s4d_lin::fill", "need rates that the type can hold", step_);
+    const Work half = Work(step_) / 2;
+    detail::require_rates_fit<Real>(half, half, "s4d_lin::fill");
+    detail::require_domain(frequency(rates.size() - 1) <= most, "s4d_lin::fill",
+                           "need rates that the type can hold", step_);
+    const auto real = static_cast<Real>(half);
     for (std::size_t k = 0; k < rates.size(); ++k)
       rates[k] = {real, static_cast<Real>(-frequency(k))};
   }

@@ -57,6 +57,8 @@ class geometric_spectrum {
 
   /// Write the rates, slowest first.
   /// @param[out] rates  N values, 1/step, ascending; N = 0 is a no-op.
+  /// @throws domain_error for rates that Real cannot hold (above its largest or below its smallest
+  ///   number), before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
     using Work = detail::working_t<Real>;
@@ -65,11 +67,15 @@ class geometric_spectrum {
     if (n == 0) return;
     const Work low = range_.log_low<Work>(), high = range_.log_high<Work>();
     if (n == 1) {
-      rates[0] = static_cast<Real>(exp(Work((low + high) / Work(2))));
+      const Work middle = exp(Work((low + high) / Work(2)));
+      detail::require_rates_fit<Real>(middle, middle, "geometric_spectrum::fill");
+      rates[0] = static_cast<Real>(middle);
       return;
     }
-    rates[0] = static_cast<Real>(range_.low<Work>());
-    rates[n - 1] = static_cast<Real>(range_.high<Work>());
+    const Work slowest = range_.low<Work>(), fastest = range_.high<Work>();
+    detail::require_rates_fit<Real>(slowest, fastest, "geometric_spectrum::fill");
+    rates[0] = static_cast<Real>(slowest);
+    rates[n - 1] = static_cast<Real>(fastest);
     const auto last = static_cast<double>(n - 1);
     for (std::size_t k = 1; k + 1 < n; ++k) {
       const auto up = static_cast<double>(k);

@@ -22,10 +22,14 @@ inline double require_horizon(double horizon, std::string_view where) {
 
 // r_k = (k + 1) / divisor; the quotient is rounded once (twice through a wider working type).
 template <class Real>
-void fill_multiples(std::span<Real> rates, double divisor) {
+void fill_multiples(std::span<Real> rates, double divisor, std::string_view where) {
   using Work = working_t<Real>;
-  for (std::size_t k = 0; k < rates.size(); ++k)
-    rates[k] = static_cast<Real>(Work(Work(static_cast<double>(k + 1)) / Work(divisor)));
+  if (rates.empty()) return;
+  const auto rate = [&](std::size_t k) {
+    return Work(Work(static_cast<double>(k + 1)) / Work(divisor));
+  };
+  require_rates_fit<Real>(rate(0), rate(rates.size() - 1), where);
+  for (std::size_t k = 0; k < rates.size(); ++k) rates[k] = static_cast<Real>(rate(k));
 }
 }  // namespace detail
 
@@ -35,9 +39,10 @@ void fill_multiples(std::span<Real> rates, double divisor) {
 struct linear_k_over_N {
   static constexpr std::string_view name = "linear_k_over_N";
 
+  /// @throws domain_error for rates that Real cannot hold, before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
-    detail::fill_multiples(rates, static_cast<double>(rates.size()));
+    detail::fill_multiples(rates, static_cast<double>(rates.size()), "linear_k_over_N::fill");
   }
 };
 
@@ -48,9 +53,10 @@ struct linear_k_over_N {
 struct linear_k {
   static constexpr std::string_view name = "linear_k";
 
+  /// @throws domain_error for rates that Real cannot hold, before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
-    detail::fill_multiples(rates, 1.0);
+    detail::fill_multiples(rates, 1.0, "linear_k::fill");
   }
 };
 
@@ -67,9 +73,10 @@ class linear_k_over_T {
   explicit linear_k_over_T(double horizon)
       : horizon_(detail::require_horizon(horizon, "linear_k_over_T")) {}
 
+  /// @throws domain_error for rates that Real cannot hold, before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
-    detail::fill_multiples(rates, horizon_);
+    detail::fill_multiples(rates, horizon_, "linear_k_over_T::fill");
   }
 
  private:
@@ -91,20 +98,22 @@ class linear_ends {
   explicit linear_ends(double horizon)
       : horizon_(detail::require_horizon(horizon, "linear_ends")) {}
 
+  /// @throws domain_error for rates that Real cannot hold, before anything is written.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
     using Work = detail::working_t<Real>;
     using detail::sqrt;
     const std::size_t n = rates.size();
-    if (n == 1) rates[0] = static_cast<Real>(Work(Work(1) / sqrt(Work(horizon_))));
-    if (n < 2) return;
+    if (n == 0) return;
+    const Work slowest = Work(1) / (n == 1 ? Work(sqrt(Work(horizon_))) : Work(horizon_));
+    detail::require_rates_fit<Real>(slowest, Work(1), "linear_ends::fill");
+    rates[0] = static_cast<Real>(slowest);
     const auto last = static_cast<double>(n - 1);
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t k = 1; k < n; ++k) {
       const auto up = static_cast<double>(k);
       const Work slow_part = Work(last - up) / Work(horizon_);
       rates[k] = static_cast<Real>(Work((slow_part + Work(up)) / Work(last)));
     }
-    rates[0] = static_cast<Real>(Work(Work(1) / Work(horizon_)));
   }
 
  private:

@@ -70,12 +70,7 @@ class listed_spectrum {
       return meaning_ == meaning::half_life ? Work(log_two / value) : Work(-log(value));
     };
     // The list is sorted, so its ends speak for all.
-    for (const std::size_t k : {std::size_t{0}, list_.size() - 1}) {
-      const Work r = rate(k);
-      detail::require_domain(
-          r <= Work(std::numeric_limits<Real>::max()) && static_cast<Real>(r) > Real(0),
-          "listed_spectrum::fill", "need rates that the type can hold", r);
-    }
+    detail::require_rates_fit<Real>(rate(0), rate(list_.size() - 1), "listed_spectrum::fill");
     for (std::size_t k = 0; k < list_.size(); ++k) rates[k] = static_cast<Real>(rate(k));
   }
 

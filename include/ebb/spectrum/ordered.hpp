@@ -83,11 +83,8 @@ class ordered_spectrum {
     Work log_rate = static_cast<Work>(theta_);
     Work log_last = log_rate;
     for (const Param& step : delta_) log_last += softplus(static_cast<Work>(step));
-    const Work slowest = exp(log_rate), fastest = exp(log_last);
-    detail::require_domain(
-        static_cast<Real>(slowest) > Real(0) && fastest <= Work(std::numeric_limits<Real>::max()),
-        "ordered_spectrum::fill", "need rates that the type can hold (slowest, fastest)", slowest,
-        fastest);
+    detail::require_rates_fit<Real>(Work(exp(log_rate)), Work(exp(log_last)),
+                                    "ordered_spectrum::fill");
     for (std::size_t k = 0; k < rates.size(); ++k) {
       if (k > 0) log_rate += softplus(static_cast<Work>(delta_[k - 1]));
       rates[k] = static_cast<Real>(Work(exp(log_rate)));

@@ -91,14 +91,21 @@ class random_log_uniform {
   std::uint64_t seed() const { return seed_; }
 
   /// Write the rates, slowest first.
+  /// @throws domain_error, before anything is written, for a range whose ends Real cannot hold,
+  ///   whatever the draws.
   template <real_scalar Real>
   void fill(std::span<Real> rates) const {
     using Work = detail::working_t<Real>;
     using detail::exp;
+    if (rates.empty()) return;
+    const Work slowest = range_.low<Work>(), fastest = range_.high<Work>();
+    detail::require_rates_fit<Real>(slowest, fastest, "random_log_uniform::fill");
     const Work low = range_.log_low<Work>(), width = range_.log_high<Work>() - low;
     uniform_stream uniform(seed_);
-    for (Real& rate : rates)
-      rate = static_cast<Real>(exp(Work(low + Work(uniform.next()) * width)));
+    for (Real& rate :
+         rates)  // rounding must not lead out of the range, which may end at the type's
+      rate = std::clamp(static_cast<Real>(exp(Work(low + Work(uniform.next()) * width))),
+                        static_cast<Real>(slowest), static_cast<Real>(fastest));
     std::sort(rates.begin(), rates.end());
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 #include <ebb/core/error.hpp>
@@ -28,6 +29,15 @@ Real log_ratio(const Real& low, const Real& high) {
   const Real ratio = high / low;
   if (ratio <= std::numeric_limits<Real>::max()) return Real(log(ratio));
   return Real(log(high) - log(low));
+}
+
+/// @throws domain_error unless Real can hold all rates between these two: none above its largest
+///   number, none below its smallest, which would become 0.
+template <class Real, class Work>
+void require_rates_fit(const Work& slowest, const Work& fastest, std::string_view where) {
+  require_domain(
+      static_cast<Real>(slowest) > Real(0) && fastest <= Work(std::numeric_limits<Real>::max()),
+      where, "need rates that the type can hold (slowest, fastest)", slowest, fastest);
 }
 }  // namespace detail
 

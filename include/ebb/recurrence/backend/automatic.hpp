@@ -32,7 +32,7 @@ namespace ebb::inline EBB_ABI {
 ///
 /// @tparam Single    the backend on one thread, such as rows or simd<>
 /// @tparam Executor  as of threads
-template <class Single = rows, executor Executor = thread_pool>
+template <class Single = rows, class Executor = thread_pool>
 class automatic {
  public:
   static constexpr std::string_view name = "automatic";
@@ -54,6 +54,7 @@ class automatic {
   /// The work of a call on data of this size, in elements.
   template <class Decay, class State>
   static index_t work(const extents& size, const sequences<State>& where) {
+    if (size.empty()) return 0;  // a product of its extents may overflow
     const index_t steps =
         where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
     return size.batches * steps * size.channels *

@@ -70,10 +70,10 @@ class log_time_weights {
   }
 
  private:
-  // Kept: a - 1, or a = 1 where that is 0. A weight of the other kind is never negative: its block
-  // lies within exp(-x) (1/2 .. 2), and an exponential below the smallest normal number is 0.
+  // Kept: a - 1, or a = 1 where that is 0. The others: a, or 0 where subnormal terms fall below.
   static State weight(const State& p, const State& kept) {
-    return choose(p < 0, p, State(kept + p));
+    const State fast = choose(p < 0, State(0), p);
+    return choose(kept > 0, choose(p < 0, p, State(kept + p)), fast);
   }
 
   log_time_block block_{};

@@ -25,20 +25,22 @@ namespace detail {
 /// the ranges begin on pairs of cache lines, so that threads do not write to the same ones.
 class scan_partition {
  public:
+  /// More threads than this cut no finer, so that counts of tasks stay far below 2^63.
+  static constexpr index_t most_threads = index_t{1} << 16;
+
   /// @param out      the view that is written; its memory decides where cache lines begin
-  /// @param threads  how many work at once, >= 1
+  /// @param threads  how many work at once, 1 <= threads <= most_threads
   /// @param minimum  least number of elements that make a task, >= 1
   /// @param narrow   whether ranges of channels may be narrow in memory
   template <class T, class Axis, class State>
   scan_partition(const strided_view<T, Axis>& out, const sequences<State>& where, index_t threads,
                  index_t minimum, bool narrow)
-      : offsets_(where.offsets),
-        sequences_(where.count()),
-        channels_(out.channels()),
-        rows_(out.batches() * sequences_) {
+      : offsets_(where.offsets), sequences_(where.count()), channels_(out.channels()) {
+    if (out.empty() || threads == 1) return;  // products of an empty view's extents may overflow
+    rows_ = out.batches() * sequences_;
     steps_ = offsets_.empty() ? out.steps() : offsets_.back() - offsets_.front();
     const index_t all = out.batches() * steps_;
-    if (all == 0 || channels_ == 0 || threads == 1) return;
+    if (all == 0) return;
     constexpr auto bytes = static_cast<index_t>(sizeof(T));
     index_t wide = 1;
     if constexpr (std::same_as<Axis, time_major>) {
@@ -114,7 +116,7 @@ class scan_partition {
   }
 
   std::span<const index_t> offsets_;
-  index_t sequences_, channels_, rows_, steps_ = 0;
+  index_t sequences_, channels_, rows_ = 0, steps_ = 0;
   index_t line_ = 1, lead_ = 0;  // in elements: of a pair of lines; from where one begins to out
   index_t ranges_ = 1, groups_ = 1;
 };
@@ -163,20 +165,26 @@ sequences<State> part_of(const sequences<State>& where, index_t steps, index_t b
 /// memory (decays with an exponential for each, data narrower than the state), 128 bytes. With
 /// fewer channels than two such ranges a single sequence runs on one thread.
 ///
-/// An executor that says less than 1 counts as 1.
+/// An executor that says less than 1 counts as 1, and one that says more than 2^16 as that.
 ///
 /// Cost: `Inner`'s work divided among the threads, and about the time to wake a thread (see
 /// thread_pool). A call too small for two tasks of `minimum_work` elements (4096 if left out) runs
 /// on the calling thread. No allocation, except by the first call of a default pool.
 /// Accuracy: error_bound of `Inner`.
 ///
-/// A default-constructed object makes a pool of its own, so keep the object; copies share its pool.
+/// A default-constructed object makes a pool of its own, so keep the object; copies share its pool,
+/// and moves are copies.
 /// Any number of threads may use one object at once.
 ///
 /// @tparam Inner     a backend for shifted_decay<Decay>; its scan must be safe to call at once
 /// @tparam Executor  where the parts run: thread_pool, inline_executor, or an engine's own
-template <class Inner = rows, executor Executor = thread_pool>
+template <class Inner = rows, class Executor = thread_pool>
 class threads {
+  static_assert(
+      executor<Executor>,
+      "ebb::threads: Executor is not an executor: it needs run(count, f) for any callable "
+      "f of an index_t, not only for pointers to functions, and concurrency()");
+
  public:
   static constexpr std::string_view name = "threads";
   static constexpr determinism repeats = Inner::repeats;
@@ -215,6 +223,10 @@ class threads {
       : threads(std::shared_ptr<Executor>(std::shared_ptr<void>(), &borrowed), std::move(inner),
                 minimum_work) {}
 
+  // A move copies: an object without an executor could do nothing.
+  threads(const threads&) = default;
+  threads& operator=(const threads&) = default;
+
   const Inner& inner() const { return inner_; }
 
   template <class Decay, scan_scalar T, class InAxis, class OutAxis, class State>
@@ -223,7 +235,8 @@ class threads {
             const scan_options& options) const {
     // Narrow ranges pay where elements cost much more than their memory.
     constexpr bool costly = detail::takes_exponentials<Decay> || !std::same_as<T, State>;
-    const auto at_once = std::max<index_t>(1, static_cast<index_t>(executor_->concurrency()));
+    const auto at_once = std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1,
+                                             detail::scan_partition::most_threads);
     const detail::scan_partition parts(out, where, at_once, minimum_work_, costly);
     if (parts.tasks() == 1) return inner_.scan(decay, in, out, where, options);
     executor_->run(parts.tasks(), [&](index_t task) {

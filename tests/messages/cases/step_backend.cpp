@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ebb/ebb.hpp>
+
+void call(const std::vector<float>& b, std::span<float> state) {
+  const std::vector<double> rates{1};
+  const auto decay = ebb::constant_decay().bind(std::span<const double>(rates));
+  ebb::step(decay, 1, b, state, ebb::scan_options{});
+}
