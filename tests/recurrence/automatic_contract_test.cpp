@@ -66,16 +66,17 @@ TEST_CASE("large scans go to the executor") {
   CHECK(runs(constant, {2, 2048, 64}) == 1);
   CHECK(runs(constant, {2, 2047, 64}) == 0);
   CHECK(runs(constant, {64, 64, 64}) == 1);
-  // An exponential for each element: 2^14.
-  CHECK(runs(taper, {1, 256, 64}) == 1);
-  CHECK(runs(taper, {1, 255, 64}) == 0);
-  // Padding is no work.
-  CHECK(runs(taper, {1, 400, 64}, {100, 150, 356}) == 1);
-  CHECK(runs(taper, {1, 400, 64}, {100, 150, 355}) == 0);
-  // Stored factors take no exponential, stored logarithms do.
-  const ebb::array<float> a(256, 64);
+  // A taper takes no exponentials either.
+  CHECK(runs(taper, {2, 2048, 64}) == 1);
+  CHECK(runs(taper, {2, 2047, 64}) == 0);
+  // An exponential for each element: 2^14. Stored factors take none, stored logarithms do.
+  const ebb::array<float> a(256, 64), fewer(255, 64), padded(400, 64);
   CHECK(runs(ebb::stored_factors(a), {1, 256, 64}) == 0);
   CHECK(runs(ebb::stored_logs(a), {1, 256, 64}) == 1);
+  CHECK(runs(ebb::stored_logs(fewer), {1, 255, 64}) == 0);
+  // Padding is no work.
+  CHECK(runs(ebb::stored_logs(padded), {1, 400, 64}, {100, 150, 356}) == 1);
+  CHECK(runs(ebb::stored_logs(padded), {1, 400, 64}, {100, 150, 355}) == 0);
 }
 
 }  // namespace

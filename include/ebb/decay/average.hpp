@@ -37,6 +37,27 @@ class normalised_decay {
     decay_.fill(where, block);
   }
 
+  /// What the decay inside stores or has made before, and its polynomials in log-time.
+  template <class Where>
+  auto rows_at(const Where& where) const requires requires(const Decay& decay) {
+    decay.rows_at(where);
+  }
+  { return decay_.rows_at(where); }
+  template <class State>
+  auto weights(index_t channel) const requires requires(const Decay& decay) {
+    decay.template weights<State>(channel);
+  }
+  { return decay_.template weights<State>(channel); }
+  template <class State>
+  auto log_time_block_at(index_t position) const requires requires(const Decay& decay) {
+    decay.template log_time_block_at<State>(position);
+  }
+  { return decay_.template log_time_block_at<State>(position); }
+  template <class Block>
+  auto log_time_channels_at(const Block& block, index_t channel) const {
+    return decay_.log_time_channels_at(block, channel);
+  }
+
   /// The cotangent is that of the filled values, in which the scan counts the gain.
   template <class Block, class Cotangent>
   void vjp(const block_origin& where, const Block& block, const Cotangent& cotangent,

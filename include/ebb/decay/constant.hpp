@@ -3,12 +3,14 @@
 /// @brief  The same decay at every step.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include <ebb/core/scalar.hpp>
 #include <ebb/decay/concept.hpp>
+#include <ebb/decay/weight.hpp>
 
 namespace ebb::inline EBB_ABI {
 
@@ -35,7 +37,13 @@ class constant_decay {
       std::span<Param> rates{};
     };
 
-    explicit bound(std::vector<Param> rates) : rates_(std::move(rates)) {}
+    explicit bound(std::vector<Param> rates) : rates_(std::move(rates)) {
+      if constexpr (std::same_as<Param, double>)
+        for (const double rate : rates_) {
+          wide_.push_back(weight_of<form>(-rate));
+          narrow_.push_back(weight_of<form>(static_cast<float>(-rate)));
+        }
+    }
 
     std::span<const Param> rates() const { return rates_; }
 
@@ -46,6 +54,17 @@ class constant_decay {
             detail::scalar_as<Real>(-rates_[static_cast<std::size_t>(where.channel + k)]);
         for (index_t t = 0; t < block.steps(); ++t) block(t, k) = log_decay;
       }
+    }
+
+    /// The weights (decay/weight.hpp) of the values filled, of the channels from one on: what a
+    /// single step would otherwise spend its time on.
+    template <class State>
+    requires std::same_as<State, float> || std::same_as<State, double>
+    const State* weights(index_t channel) const requires std::same_as<Param, double> {
+      if constexpr (std::same_as<State, float>)
+        return narrow_.data() + channel;
+      else
+        return wide_.data() + channel;
     }
 
     /// d r_k -= sum over the block's steps of d log a.
@@ -71,6 +90,8 @@ class constant_decay {
 
    private:
     std::vector<Param> rates_;
+    std::vector<double> wide_;
+    std::vector<float> narrow_;
   };
 
   /// @param rates  N >= 0 values, 0 <= r < inf, ascending (complex: the real parts), 1/step

@@ -30,12 +30,17 @@ class shifted_decay {
     decay_->fill(moved(where), block);
   }
 
-  /// What the decay stores, or its polynomials in log-time, where it has them.
+  /// What the decay stores or has made before, and its polynomials in log-time, where it has them.
   template <class Where>
   auto rows_at(const Where& where) const requires requires(const Decay& decay) {
     decay.rows_at(where);
   }
   { return decay_->rows_at(moved(where)); }
+  template <class State>
+  auto weights(index_t channel) const requires requires(const Decay& decay) {
+    decay.template weights<State>(channel);
+  }
+  { return decay_->template weights<State>(first_.channel + channel); }
   template <class State>
   auto log_time_block_at(index_t position) const requires requires(const Decay& decay) {
     decay.template log_time_block_at<State>(position);

@@ -25,6 +25,7 @@ class column_tile : tile_of<State> {
   static constexpr input_gain gain = gain_of<Decay>;
   static constexpr bool flies = in_log_time<Decay, State>;
   static constexpr bool in_memory = weights_in_memory<Decay, State, channel_major>;
+  static constexpr bool made = weights_made<Decay, State>;
   using weight = step_weight_t<State>;
   static constexpr bool in_place = std::same_as<weight, State>;
 
@@ -37,7 +38,7 @@ class column_tile : tile_of<State> {
   void scan(const Decay& decay, const In& in, const Out& out, const sequences<State>& where,
             const walk_range& range, index_t k) {
     this->load_states(where, range, state_, k, width_);
-    if (constant && range.length > 0) fill(decay, this->origin(range, range.begin, k), 1);
+    if (constant && !made && range.length > 0) fill(decay, this->origin(range, range.begin, k), 1);
     for (index_t done = 0, count = 0; done < range.length; done += count) {
       log_time_block block{};
       count = range.length - done;
@@ -48,7 +49,8 @@ class column_tile : tile_of<State> {
       const index_t t = this->first_step(range, done, count);
       const block_origin origin = this->origin(range, t, k);
       const weight* weights = weights_;
-      index_t column = height;
+      if constexpr (made) weights = decay.template weights<State>(k);
+      index_t column = made ? 1 : height;
       if constexpr (in_memory) {
         const auto rows = decay.rows_at(origin);
         weights = rows.data, column = rows.row;
@@ -102,7 +104,7 @@ class column_tile : tile_of<State> {
   index_t width_;
   State state_[static_cast<std::size_t>(widest)];
   [[no_unique_address]] std::conditional_t<flies, log_time_weights<State>, nothing> flight_;
-  weight weights_[static_cast<std::size_t>(in_memory ? 1 : widest * height)];
+  weight weights_[static_cast<std::size_t>(in_memory || made ? 1 : widest * height)];
   State filled_[static_cast<std::size_t>(in_place ? 1 : widest * height)];
 };
 

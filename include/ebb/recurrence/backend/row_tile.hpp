@@ -31,6 +31,7 @@ class row_tile : tile_of<State> {
   static constexpr input_gain gain = gain_of<Decay>;
   static constexpr bool flies = in_log_time<Decay, State>;
   static constexpr bool in_memory = weights_in_memory<Decay, State, time_major>;
+  static constexpr bool made = weights_made<Decay, State>;
   using weight = step_weight_t<State>;
   static constexpr bool in_place = std::same_as<weight, State>;
   // 32 KB of double at most, a quarter of that many complex numbers: it lies on the stack.
@@ -59,13 +60,14 @@ class row_tile : tile_of<State> {
   template <class In, class Out>
   void scan_blocks(const Decay& decay, const In& in, const Out& out, const sequences<State>& where,
                    const walk_range& range, index_t k) {
-    if (constant && range.length > 0) fill(decay, this->origin(range, range.begin, k), 1);
+    if (constant && !made && range.length > 0) fill(decay, this->origin(range, range.begin, k), 1);
     const index_t longest =
         constant || in_memory ? std::max<index_t>(range.length, 1) : block_elements / width_;
     for (index_t done = 0, count = 0; done < range.length; done += count) {
       count = std::min(longest, range.length - done);
       const index_t t = this->first_step(range, done, count);
       const weight* weights = weights_;
+      if constexpr (made) weights = decay.template weights<State>(k);
       index_t weight_row = constant ? 0 : width_;
       if constexpr (in_memory) {
         const auto rows = decay.rows_at(this->origin(range, t, k));
@@ -140,7 +142,7 @@ class row_tile : tile_of<State> {
   index_t width_;
   State state_[static_cast<std::size_t>(widest)];
   [[no_unique_address]] if_needed<flies, log_time_weights<State>> flight_;
-  weight weights_[static_cast<std::size_t>(flies || in_memory ? 1 : block_elements)];
+  weight weights_[static_cast<std::size_t>(flies || in_memory || made ? 1 : block_elements)];
   State filled_[static_cast<std::size_t>(in_place ? 1 : block_elements)];
 };
 

@@ -124,7 +124,8 @@ class scan_partition {
 /// Whether a decay has an exponential for each element, which costs more than the rest of a step.
 template <class Decay>
 inline constexpr bool takes_exponentials =
-    Decay::form == decay_form::log_factor&& Decay::kind != decay_kind::constant;
+    Decay::form == decay_form::log_factor&& Decay::kind != decay_kind::constant &&
+    !in_log_time<Decay, float>;
 
 /// Part of the sequences of a call, for one batch entry. Steps keep their numbers.
 template <class State>

@@ -50,6 +50,12 @@ concept weights_in_memory =
   { decay.rows_at(block_origin{}) } -> std::same_as<stored_rows<State, Axis>>;
 };
 
+/// Whether a constant decay has made its weights before.
+template <class Decay, class State>
+concept weights_made = Decay::kind == decay_kind::constant&& requires(const Decay& decay) {
+  { decay.template weights<State>(index_t{}) } -> std::same_as<const State*>;
+};
+
 /// What the two kinds of tiles share.
 template <class State>
 struct tile_of {
