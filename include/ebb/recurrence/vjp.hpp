@@ -11,6 +11,7 @@
 #include <ebb/core/overlap.hpp>
 #include <ebb/recurrence/concept.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp_inputs.hpp>
 #include <ebb/recurrence/vjp_tile.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -181,21 +182,26 @@ void check_vjp(const Call& call) {
 ///                    only for the decay's gradients. Final states and snapshots are neither read
 ///                    nor written, and may be left out
 /// @param options     as in the scan
+/// @param backend     walks the recurrence of g where the output cotangents are known and only the
+///                    gradients of inputs and initial states asked for, real numbers in states of
+///                    their own type with gain one: it is a scan. Otherwise not used
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if
 ///   `in` was overwritten by `out`, or the initial states by the final ones, where they count; else
 ///   as ebb::scan. Nothing has been written then.
 ///
-/// Cost: O(T N), with the decays filled once more; no allocation, about 60 KB of stack.
+/// Cost: where the backend walks, that of a scan; else O(T N) and the decays filled once more. No
+/// allocation, about 60 KB of stack or the backend's.
 /// Accuracy, u the unit roundoff of the state, G the recurrence of g on absolute values, m steps
 /// from t to the end, c = step_roundings of the scan's form with gain one:
 /// |g_t - exact| <= ((1 + u)^(c m + 2) - 1) G_t; each product with it as docs/accuracy.md says.
 /// h_{t-1} is the stored one: data narrower than the state adds its rounding to da.
 template <class Decay, class In, class Out, class T, class State, class DecayGradients,
-          unit_stride_axis CotangentAxis, unit_stride_axis GradientAxis>
+          unit_stride_axis CotangentAxis, unit_stride_axis GradientAxis, class Backend = rows>
 void scan_vjp(const Decay& decay, const In& in, const Out& out,
               const scan_cotangents<T, State, CotangentAxis>& cotangents,
               const scan_gradients<T, DecayGradients, State, GradientAxis>& gradients,
-              const sequences<State>& where = {}, const scan_options& options = {}) {
+              const sequences<State>& where = {}, const scan_options& options = {},
+              const Backend& backend = {}) {
   static_assert(detail::are_data<In, const Out>());
   static_assert(view_of<const In, const T> && view_of<const Out, const T>,
                 "ebb::scan_vjp: in and out must have the element type of the gradients");
@@ -217,10 +223,16 @@ void scan_vjp(const Decay& decay, const In& in, const Out& out,
   using tile = detail::vjp_tile<Bound, State, view_axis<const Out>>;
   tile work;
   for (index_t b = 0; b < to.batches(); ++b)
-    for (index_t s = 0; s < where.count(); ++s)
+    for (index_t s = 0; s < where.count(); ++s) {
+      const detail::walk_range range = detail::range_of(where, b, s, to.steps(), options.order);
+      if constexpr (detail::goes_back_by_scan<decltype(call), T, State, Backend>)
+        if (range.length >= 2 && detail::only_inputs_asked(call)) {
+          detail::go_back_by_scan<State>(call, range, backend);
+          continue;
+        }
       for (index_t k = 0; k < to.channels(); k += tile::widest)
-        work.walk(call, detail::range_of(where, b, s, to.steps(), options.order), k,
-                  std::min(tile::widest, to.channels() - k));
+        work.walk(call, range, k, std::min(tile::widest, to.channels() - k));
+    }
 }
 
 }  // namespace ebb::inline EBB_ABI
