@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("the bits of the gradients beside those of a decay", Axis, ti
 }
 
 TEST_CASE("tapered decays, within the bounds of both ways") {
-  // x <= 1: a step of either way errs by 5 roundings, and by 10 u x from its polynomial.
+  // x <= 1: a step of either way errs by 6 roundings, and by 10 u x from its polynomial.
   problem<float, time_major> p;
   const auto rates =
       ebb::rates_of<double>(ebb::geometric_spectrum::timescales(1, 50), size.channels);
@@ -130,7 +130,7 @@ TEST_CASE("tapered decays, within the bounds of both ways") {
     bool within = true;
     for (index_t i = 0; i < 2 * 75 * 9; ++i)
       within = within && std::abs(double(got.inputs.data()[i]) - double(right.inputs.data()[i])) <=
-                             (20 * 35 + 4) * u * std::abs(double(most.inputs.data()[i]));
+                             (22 * 35 + 4) * u * std::abs(double(most.inputs.data()[i]));
     CHECK(within);
   }
 }

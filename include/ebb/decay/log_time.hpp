@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ebb/core/exponential.hpp>
 #include <ebb/core/numeric.hpp>
 #include <ebb/core/scalar.hpp>
 
@@ -91,90 +92,6 @@ index_t log_time_smooth_from(const Values& rates, const Values& alpha, double lo
   // Rounded up, and by more than the logarithms' own error.
   return log_from < 42 ? static_cast<index_t>(std::ceil(std::exp(log_from) * (1 - 1e-13)))
                        : index_t{1} << 62;
-}
-
-/// e^r - 1 for |r| <= log(2)/2, within 1.5 u relatively: the Taylor series to r^7 (float) or r^13,
-/// whose remainder is below u/4. Straight-line, so that loops over it become vectors.
-template <class Real>
-[[gnu::always_inline]] inline constexpr Real reduced_expm1(const Real& r) {
-  constexpr bool narrow = std::same_as<Real, float>;
-  Real p = narrow ? Real(1.0 / 5040) : Real(1.0 / 6227020800.0);
-  if constexpr (!narrow) {
-    p = multiply_add(p, r, Real(1.0 / 479001600.0));
-    p = multiply_add(p, r, Real(1.0 / 39916800.0));
-    p = multiply_add(p, r, Real(1.0 / 3628800.0));
-    p = multiply_add(p, r, Real(1.0 / 362880.0));
-    p = multiply_add(p, r, Real(1.0 / 40320.0));
-    p = multiply_add(p, r, Real(1.0 / 5040.0));
-  }
-  p = multiply_add(p, r, Real(1.0 / 720));
-  p = multiply_add(p, r, Real(1.0 / 120));
-  p = multiply_add(p, r, Real(1.0 / 24));
-  p = multiply_add(p, r, Real(1.0 / 6));
-  p = multiply_add(p, r, Real(0.5));
-  return multiply_add(Real(p * r), r, r);
-}
-
-/// The nearest integer to z, |z| < 2^31, by adding what leaves no room for fractions.
-constexpr double nearest(double z) {
-  constexpr double magic = 0x1.8p52;
-  return (z + magic) - magic;
-}
-
-/// c ? a : b without a branch: g++ makes no vectors of loops in which it might have to skip the
-/// arithmetic behind a or b.
-template <class Real>
-[[gnu::always_inline]] inline Real choose(bool c, Real a, Real b) {
-  using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
-  const Bits mask = Bits(0) - static_cast<Bits>(c);
-  return std::bit_cast<Real>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask));
-}
-
-/// x - k log 2, the logarithm in two parts, of which k times the first is exact.
-constexpr double reduced(double x, double k) {
-  return (x - k * 0x1.62e42fefap-1) - k * 0x1.cf79abc9e3b3ap-40;
-}
-
-/// 2^k for an integral k in -1022 .. 1023.
-[[gnu::always_inline]] inline double power_of_two(double k) {
-  // The integer stands in the low bits of k + 1.5 * 2^52.
-  const auto bits = std::bit_cast<std::int64_t>(k + 0x1.8p52);
-  return std::bit_cast<double>((bits + 1023) << 52);
-}
-
-/// exp(-x) and 1 - exp(-x).
-template <class Real>
-struct decayed {
-  Real a, m;
-};
-
-/// From here on exp(-x) is 0.
-template <class Real>
-inline constexpr double largest_exponent = std::same_as<Real, float> ? 104 : 746;
-
-/// For 0 <= x <= inf: a within 3u and m within 4u relatively; a below the smallest normal number
-/// within the smallest subnormal. Straight-line.
-template <class Real>
-[[gnu::always_inline]] inline decayed<Real> decay_of(double x) {
-  const bool gone = !(x < largest_exponent<Real>);
-  const double kept = choose(gone, largest_exponent<Real>, x);
-  const double k = nearest(kept * -0x1.71547652b82fep0), half = nearest(0.5 * k);
-  const auto r = static_cast<Real>(reduced(-kept, k));
-  const Real e = reduced_expm1(r);
-  // Exact, subnormal powers included.
-  const auto scale = static_cast<Real>(power_of_two(half) * power_of_two(k - half));
-  const Real a = multiply_add(scale, e, scale);
-  const Real m = -multiply_add(scale, e, Real(scale - Real(1)));
-  return {choose(gone, Real(0), a), choose(gone, Real(1), m)};
-}
-
-/// exp(x) for |x| <= 709, within 3u relatively. Straight-line.
-template <class Real>
-[[gnu::always_inline]] inline double tapered(double x) {
-  const double k = nearest(x * 0x1.71547652b82fep0);
-  const auto e = static_cast<double>(reduced_expm1(static_cast<Real>(reduced(x, k))));
-  const double scale = power_of_two(choose(k < 1023, k, 1023.0));
-  return multiply_add(scale, e, scale);
 }
 
 template <class Real>

@@ -67,11 +67,11 @@ struct step_kind {
 template <class Decay, class State>
 inline constexpr step_kind step_kind_of{Decay::form, gain_of<Decay>, is_complex<State>};
 
-/// How many roundings `weight_of` and `advance` count for in a step, elementary functions taken
-/// within 1 ulp: |computed - exact| <= ((1 + u)^n - 1)(|a| |h| + |gain b|). docs/accuracy.md
+/// How many roundings `weight_of` and `advance` count for in a step, exponentials taken within 3u
+/// (of complex numbers 2u): |computed - exact| <= ((1 + u)^n - 1)(|a| |h| + |gain b|). docs/accuracy.md
 constexpr double step_roundings(const step_kind& kind) {
   if (kind.complex) return kind.form == decay_form::factor ? 6 : 16;
-  if (kind.form == decay_form::log_factor) return 5;
+  if (kind.form == decay_form::log_factor) return 6;
   return kind.gain == input_gain::one ? 2 : 3;
 }
 

@@ -119,7 +119,7 @@ class vjp_tile {
 
   void fill(const Decay& decay, index_t rows) {
     decay.fill(origin(), strided_view<State>(filled_, rows, width_));
-    for (index_t i = 0; i < rows * width_; ++i) weights_[i] = weight_of<form>(filled_[i]);
+    weights_of<form>(filled_, weights_, rows * width_);
   }
 
   template <class Cotangents>

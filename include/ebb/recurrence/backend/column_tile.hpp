@@ -81,8 +81,7 @@ class column_tile : tile_of<State> {
     decay.fill(origin, strided_view<State, channel_major>(values, {1, count, width_}, {0, height}));
     if constexpr (!in_place || form == decay_form::log_factor)
       for (index_t c = 0; c < width_; ++c)
-        for (index_t i = c * height; i < c * height + count; ++i)
-          weights_[i] = weight_of<form>(values[i]);
+        weights_of<form>(values + c * height, weights_ + c * height, count);
   }
   void fill_in_flight(const Decay& decay, const log_time_block& block, const block_origin& origin,
                       index_t count) requires flies {

@@ -126,7 +126,7 @@ class row_tile : tile_of<State> {
     State* values = weights_of_filled();
     decay.fill(origin, strided_view<State>(values, count, width_));
     if constexpr (!in_place || form == decay_form::log_factor)
-      for (index_t i = 0; i < count * width_; ++i) weights_[i] = weight_of<form>(values[i]);
+      weights_of<form>(values, weights_, count * width_);
   }
   State* weights_of_filled() {
     if constexpr (in_place)
