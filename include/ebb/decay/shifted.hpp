@@ -10,9 +10,10 @@ namespace ebb::inline EBB_ABI {
 /// Another decay for a part of its data that begins at a batch entry and a channel.
 ///
 ///   fill({b, t, k, position}) = decay.fill({b + first.batch, t + first.step, k + first.channel,
-///                                           position})
+///                                           position + later})
 ///
-/// Positions are absolute and stay. The decay must outlive this object.
+/// Positions are absolute and stay (`later` is 0), but for the way back through a scan, on which a
+/// step has the decay of its neighbour. The decay must outlive this object.
 /// Cost and accuracy: those of the decay.
 template <class Decay>
 class shifted_decay {
@@ -23,7 +24,9 @@ class shifted_decay {
   using gradients = typename Decay::gradients;
 
   /// @param first  where the part begins in the decay's own data; its position is not used
-  shifted_decay(const Decay& decay, const block_origin& first) : decay_(&decay), first_(first) {}
+  /// @param later  added to positions
+  shifted_decay(const Decay& decay, const block_origin& first, index_t later = 0)
+      : decay_(&decay), first_(first), later_(later) {}
 
   template <class Real, class Axis>
   void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
@@ -45,7 +48,11 @@ class shifted_decay {
   auto log_time_block_at(index_t position) const requires requires(const Decay& decay) {
     decay.template log_time_block_at<State>(position);
   }
-  { return decay_->template log_time_block_at<State>(position); }
+  {
+    auto block = decay_->template log_time_block_at<State>(position + later_);
+    block.first -= later_, block.end -= later_, block.offset += later_;
+    return block;
+  }
   template <class Block>
   auto log_time_channels_at(const Block& block, index_t channel) const {
     return decay_->log_time_channels_at(block, first_.channel + channel);
@@ -60,11 +67,12 @@ class shifted_decay {
  private:
   block_origin moved(const block_origin& where) const {
     return {where.batch + first_.batch, where.step + first_.step, where.channel + first_.channel,
-            where.position};
+            where.position + later_};
   }
 
   const Decay* decay_;
   block_origin first_;
+  index_t later_;
 };
 
 }  // namespace ebb::inline EBB_ABI

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-#include <ebb/decay/following.hpp>
+#include <ebb/decay/shifted.hpp>
 #include <ebb/recurrence/concept.hpp>
 #include <ebb/recurrence/scan.hpp>
 #include <ebb/recurrence/update.hpp>
@@ -18,10 +18,9 @@ namespace ebb::inline EBB_ABI::detail {
 
 /// Whether g_t = dh_t + a_{t+1} g_{t+1} is a scan that a backend can walk: real numbers, gain one.
 template <class Call, class T, class State, class Backend>
-concept goes_back_by_scan =
-    std::same_as<T, State> && !is_complex<State> &&
-    gain_of<typename Call::decay_type> == input_gain::one &&
-    scan_backend_for<Backend, following_decay<typename Call::decay_type>, T>;
+concept goes_back_by_scan = std::same_as<T, State> && !is_complex<State> &&
+                            gain_of<typename Call::decay_type> == input_gain::one &&
+                            scan_backend_for<Backend, shifted_decay<typename Call::decay_type>, T>;
 
 /// ... and whether this call asks for nothing else.
 template <class Call>
@@ -59,7 +58,7 @@ void walk_inputs_back(const Call& call, const walk_range& range, index_t channel
     where.resets =
         call.where.resets.subspan(static_cast<std::size_t>(b * call.out.steps() + begin + by),
                                   static_cast<std::size_t>(count));
-  const following_decay<typename Call::decay_type> decay(call.decay, {b, begin, channel}, by);
+  const shifted_decay<typename Call::decay_type> decay(call.decay, {b, begin + by, channel}, by);
   backend.scan(decay, part(given.outputs), part(asked.inputs), where,
                scan_options{forward ? direction::reverse : direction::forward});
 }
