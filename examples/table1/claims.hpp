@@ -32,7 +32,7 @@ struct claim {
   std::string command;            ///< a run that shows it
 };
 
-/// Judges the eleven claims, in a fixed order. Depends on its arguments alone.
+/// Judges the twelve claims, in a fixed order. Depends on its arguments alone.
 ///
 /// Rows whose bounds do not meet are left out. A rule asks for a fitted exponent with its 95 %
 /// interval; where a run has too few rows for the rule, the claim has no ruling and `detail` says

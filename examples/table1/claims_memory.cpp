@@ -128,4 +128,37 @@ claim scale_free(const observations& seen) {
   return c;
 }
 
+claim no_overhead(const observations& seen) {
+  claim c{"no_overhead",
+          "PoST costs a recurrence nothing",
+          {},
+          "",
+          "",
+          "",
+          "table1 --spectra post --overhead"};
+  constexpr double noise = 1.05;
+  c.detail =
+      "rule: a scan with tapered decays takes at most 1.05 times as long as the faster scan "
+      "with constant ones";
+  if (seen.timings.empty()) {
+    c.detail += "; not timed in this run (--overhead)";
+    return c;
+  }
+  double worst = 0, worst_late = 0;
+  c.detail += "; float, 4096 steps:";
+  for (const timing& t : seen.timings) {
+    worst = std::max(worst, t.ratio);
+    if (t.first_position > 1) worst_late = std::max(worst_late, t.ratio);
+    c.detail += (&t == &seen.timings.front() ? " " : ", ") + significant(t.ratio, 3) +
+                " at N = " + std::to_string(t.channels) +
+                " from t = " + significant(t.first_position, 3);
+  }
+  c.value = significant(worst, 3);
+  c.ruling = worst <= noise        ? verdict::holds
+             : worst_late <= noise ? verdict::holds_if
+                                   : verdict::fails;
+  if (c.ruling == verdict::holds_if) c.condition = "positions are far from the start (t >= 1e4)";
+  return c;
+}
+
 }  // namespace table1::rules

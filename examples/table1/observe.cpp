@@ -9,6 +9,7 @@
 #include <ebb/decay/power_sum.hpp>
 
 #include "table1/grid.hpp"
+#include "table1/overhead.hpp"
 
 namespace table1 {
 namespace {
@@ -85,6 +86,7 @@ observations observe(const options& o) {
   }
   if (any_static) all.counts = count_channels(o);
   if (any_post) all.responses = answer_impulses(o);
+  if (any_post && o.overhead) all.timings = time_scans();
   return all;
 }
 

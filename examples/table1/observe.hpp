@@ -40,10 +40,18 @@ struct response {
   double log_response = 0, log_response_doubled = 0;  ///< log K(t, t/2), log K(2t, t), both < 0
 };
 
+/// Time of a scan with tapered decays over the faster scan with constant ones, taken in turn.
+struct timing {
+  int channels = 0;
+  double first_position = 0;
+  double ratio = 0;
+};
+
 struct observations {
   std::vector<gap_draw> gaps;
   std::vector<channel_count> counts;
   std::vector<response> responses;
+  std::vector<timing> timings;  ///< only where the options ask for them
 };
 
 /// Draws, counts and responses for the options' channels, horizons and positions; parts that no

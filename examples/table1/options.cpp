@@ -117,7 +117,7 @@ options parse_options(int argc, const char* const* argv) {
                             seeds = "5", out = "results";
   const auto machine = std::max(1u, std::thread::hardware_concurrency());
   std::string threads = std::to_string(std::min(machine, 1024u));
-  bool full = false, relative = false, integer_lags = false, no_plots = false;
+  bool full = false, relative = false, integer_lags = false, no_plots = false, overhead = false;
 
   std::string names;
   for (const auto& name : known_spectra()) names += (names.empty() ? "" : ",") + name;
@@ -165,6 +165,10 @@ options parse_options(int argc, const char* const* argv) {
   add("--threads", threads, "COUNT", "worker threads, 1 to 1024 (default: what the machine has)");
   add("--out", out, "DIR", "where to write; made if missing (default results)");
   app.add_flag("--full", full, "the large grid, 9396 rows, minutes on two cores; resumable");
+  app.add_flag(
+      "--overhead", overhead,
+      "also time the scan with tapered decays against constant ones: about a second, on an "
+      "idle machine, and no two runs give the same figures");
   app.add_flag("--no-plots", no_plots, "write no pictures");
   app.footer(
       "Giving one of --extension, --slow-extension, --lag-fraction, --weights-bound replaces the "
@@ -211,6 +215,7 @@ options parse_options(int argc, const char* const* argv) {
   o.integer_lags = integer_lags;
   o.full = full;
   o.plots = !no_plots;
+  o.overhead = overhead;
   if (out.empty()) throw usage_error("--out: need a directory, got ''");
   o.out = out;
   for (const double fraction_value : o.lag_fractions.value_or(std::vector<double>{0.5}))

@@ -25,6 +25,7 @@ struct options {
   int seeds = 0, seeds_above_32 = 0;  ///< random spectra: seeds 1..seeds
   bool default_channels = true;       ///< --channels was not given
   bool relative = false, integer_lags = false, full = false, plots = true;
+  bool overhead = false;  ///< time the scan with tapered decays against constant ones
   int threads = 1;
   std::filesystem::path out;
 };

@@ -33,6 +33,7 @@ claim post_error(rows_view rows);
 // Memory at a position (claims_memory.cpp).
 claim effective_channels(rows_view rows, const observations& seen);
 claim scale_free(const observations& seen);
+claim no_overhead(const observations& seen);
 
 /// An exponential law in x is read off between two regimes: below one channel for each unit of
 /// log(steps) the spectrum is too coarse for any law, and over less than 1000 steps the law of

@@ -30,7 +30,11 @@ const table1::options& default_options() {
 }
 
 const observations& usual_observations() {
-  static const auto seen = table1::observe(default_options());
+  static const auto seen = [] {
+    auto found = table1::observe(default_options());
+    found.timings = {{64, 1, 1.2}, {64, 10000, 1.04}, {128, 1, 1.1}, {128, 10000, 0.98}};
+    return found;
+  }();
   return seen;
 }
 
@@ -69,7 +73,7 @@ TEST_CASE("the usual world") {
       {"geometric_gap", "holds"},        {"geometric_error", "holds_if"},
       {"geometric_minimax", "holds_if"}, {"post_gap", "holds"},
       {"post_error", "holds_if"},        {"effective_channels", "holds_if"},
-      {"scale_free", "holds_if"}};
+      {"scale_free", "holds_if"},        {"no_overhead", "holds_if"}};
   REQUIRE(claims.size() == std::size(expected));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     CHECK(claims[i].id == expected[i].first);
@@ -255,6 +259,16 @@ TEST_CASE("scale_free") {
   CHECK(exponent([](double) { return 0.0; }) == "holds");
   CHECK(exponent([](double alpha) { return 1 - alpha; }) == "holds_if");
   CHECK(exponent([](double) { return 0.5; }) == "fails");
+}
+
+TEST_CASE("no_overhead") {
+  CHECK(with_observations("no_overhead", [](observations& seen) {
+          for (auto& t : seen.timings) t.ratio = 1.05;
+        }) == "holds");
+  CHECK(with_observations("no_overhead",
+                          [](observations& seen) { seen.timings.back().ratio = 1.06; }) == "fails");
+  CHECK(with_observations("no_overhead", [](observations& seen) { seen.timings.clear(); }) ==
+        "undecided");
 }
 
 TEST_CASE("too few rows decide nothing, and stay out of claims.csv") {
