@@ -46,8 +46,8 @@ std::vector<std::vector<State>> weights_of(const bound_taper& decay, index_t pos
   return result;
 }
 
-/// Error of a weight over what decay/post.hpp states: 10 u of the log-decay (1 - a of the kept), and
-/// (4 + 5 L) u of double.
+/// Error of a weight over what decay/post.hpp states: 10 u of the log-decay (1 - a of the kept),
+/// and (4 + 5 L) u of double.
 template <class State>
 double over_bound(State weight, const bound_taper& decay, std::size_t k, long double time,
                   long double log_reference) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way back as a scan of its own: the same gradients of inputs and initial states as beside those
-// of a decay.
+// The way back as a scan of its own: the same gradients of inputs and initial states as beside
+// those of a decay.
 #include <doctest/doctest.h>
 
 #include <cmath>

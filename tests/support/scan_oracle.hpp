@@ -40,7 +40,8 @@ class draws {
 };
 
 /// h, the majorant H (the recurrence on absolute values), how many steps led to an element (0 where
-/// no sequence covers it), and what underflow and the decays used (`log_slack`) may add to its error.
+/// no sequence covers it), and what underflow and the decays used (`log_slack`) may add to its
+/// error.
 template <class Wide>
 struct scan_truth {
   using Real = real_of_t<Wide>;

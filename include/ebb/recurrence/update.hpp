@@ -68,7 +68,8 @@ template <class Decay, class State>
 inline constexpr step_kind step_kind_of{Decay::form, gain_of<Decay>, is_complex<State>};
 
 /// How many roundings `weight_of` and `advance` count for in a step, exponentials taken within 3u
-/// (of complex numbers 2u): |computed - exact| <= ((1 + u)^n - 1)(|a| |h| + |gain b|). docs/accuracy.md
+/// (of complex numbers 2u): |computed - exact| <= ((1 + u)^n - 1)(|a| |h| + |gain b|).
+/// docs/accuracy.md
 constexpr double step_roundings(const step_kind& kind) {
   if (kind.complex) return kind.form == decay_form::factor ? 6 : 16;
   if (kind.form == decay_form::log_factor) return 6;

@@ -24,7 +24,8 @@ concept in_log_time = (std::same_as<State, float> ||
 template <class State>
 class log_time_weights {
  public:
-  /// Channels whose coefficients stay near, steps that share their y. A strip leaves no narrow rest.
+  /// Channels whose coefficients stay near, steps that share their y; a strip leaves no narrow
+  /// rest.
   static constexpr index_t strip = 4096 / sizeof(State), widest = strip + 16, longest = 256;
 
   /// The steps from a position on, count <= longest; all in one block.
