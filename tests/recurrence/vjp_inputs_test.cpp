@@ -31,7 +31,7 @@ namespace test = ebb::test;
 /// Empty sequences, of one step, of two, and longer ones, with padding around them.
 const std::vector<index_t> offsets{2, 2, 3, 5, 40, 71};
 constexpr extents size{2, 75, 9};
-constexpr index_t count = 5;
+constexpr index_t count = 5, all = index_t{2} * 75 * 9, states = 2 * count * 9;
 
 template <class T, class Axis>
 struct problem {
@@ -55,7 +55,7 @@ struct result {
   ebb::array<T> initial{extents{2, count, size.channels}};
 
   result() {
-    for (index_t i = 0; i < 2 * 75 * 9; ++i) inputs.data()[i] = T(-7);
+    for (index_t i = 0; i < all; ++i) inputs.data()[i] = T(-7);
   }
 };
 
@@ -123,12 +123,12 @@ TEST_CASE("tapered decays, within the bounds of both ways") {
     const auto right = beside(p, decay, order, true, sums);
     const auto got = back(p, decay, order, true, ebb::rows{});
     problem<float, time_major> sizes = p;
-    for (index_t i = 0; i < 2 * 75 * 9; ++i) sizes.dh.data()[i] = std::abs(p.dh.data()[i]);
-    for (index_t i = 0; i < 2 * count * 9; ++i) sizes.last.data()[i] = std::abs(p.last.data()[i]);
+    for (index_t i = 0; i < all; ++i) sizes.dh.data()[i] = std::abs(p.dh.data()[i]);
+    for (index_t i = 0; i < states; ++i) sizes.last.data()[i] = std::abs(p.last.data()[i]);
     const auto most = beside(sizes, decay, order, true, sums);
     const double u = std::numeric_limits<float>::epsilon() / 2;
     bool within = true;
-    for (index_t i = 0; i < 2 * 75 * 9; ++i)
+    for (index_t i = 0; i < all; ++i)
       within = within && std::abs(double(got.inputs.data()[i]) - double(right.inputs.data()[i])) <=
                              (22 * 35 + 4) * u * std::abs(double(most.inputs.data()[i]));
     CHECK(within);

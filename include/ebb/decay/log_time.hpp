@@ -243,7 +243,8 @@ void with_log_time_degree(const log_time_block& block, const Body& body) {
   switch (block.level) {
     case -1:
       return body.template operator()<0>();
-    case 0:
+    // Of double two levels have one degree.
+    case 0:  // NOLINT(bugprone-branch-clone)
       return body.template operator()<levels[0].degree>();
     case 1:
       return body.template operator()<levels[1].degree>();

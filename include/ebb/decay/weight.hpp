@@ -45,7 +45,7 @@ template <class Real>
   const decayed<Real> d = decay_of<Real>(-static_cast<double>(filled));
   const Real slow = choose(d.m > 0, -d.m, Real(1) - d.m);
   const Real weight = choose(filled >= Real(-0x1.62e42fefa39efp-1), slow, d.a);
-  return choose(filled == filled, weight, filled);  // NaN stays NaN
+  return choose(filled == filled, weight, filled);  // NaN stays NaN. NOLINT(misc-redundant*)
 }
 }  // namespace detail
 
