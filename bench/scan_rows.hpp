@@ -190,7 +190,7 @@ class scan_row {
       race_.add("backward", [this, &decay, where] {
         ebb::scan_vjp(decay, p_.out, p_.out, ebb::scan_cotangents<T, T, Axis>{.outputs = p_.in},
                       ebb::scan_gradients<T, ebb::no_gradients, T, Axis>{.inputs = p_.spare},
-                      where);
+                      where, {}, backend_);
         written(p_.spare.data());
       });
     }

@@ -71,8 +71,8 @@ void walk_row(const T* weight, T* state, const T* x, index_t stride, T* y, index
   const auto size = static_cast<std::size_t>(width);
   std::vector<T> states(state, state + width), out(size);
   ebb::simd<>::kernel::rows<Form, Gain>(weight, 0, states.data(), x, 0, stride, out.data(), 0,
-                                        width, 1);
-  ebb::simd<>::kernel::rows<Form, Gain>(weight, width, state, x, 0, stride, y, 0, width, 1);
+                                        width, 1, false);
+  ebb::simd<>::kernel::rows<Form, Gain>(weight, width, state, x, 0, stride, y, 0, width, 1, true);
   bool same = true;
   for (std::size_t i = 0; i < size; ++i)
     same =

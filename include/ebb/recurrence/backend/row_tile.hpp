@@ -16,9 +16,10 @@ namespace ebb::inline EBB_ABI::detail {
 /// A tile of a scan whose channels are adjacent in memory:
 ///
 ///   Kernel::rows<Form, Gain>(weights, weight_row, state, x, x_row, x_stride, y, y_row,
-///                            width, count)         count steps of many channels; rows are walked
-///                                                  in either direction; weight_row may be 0
-///   Kernel::log_time<Degree, Gain>(weights, i, i_step, state, x, ..., count)     the same with the
+///                            width, count, far)    count steps of many channels; rows are walked
+///                                                  in either direction; weight_row may be 0; far:
+///                                                  the data lies beyond the caches
+///   Kernel::log_time<Degree, Gain>(weights, i, i_step, state, x, ..., far)       the same with the
 ///                                                  weights of steps i, i + i_step, ... in flight
 ///
 /// Weights that lie in memory are read there; constant ones are one row; polynomials in log-time
@@ -49,6 +50,10 @@ class row_tile : tile_of<State> {
   void scan(const Decay& decay, const In& in, const Out& out, const sequences<State>& where,
             const walk_range& range, index_t k) {
     this->load_states(where, range, state_, k, width_);
+    // What is read and written, against what a processor's last cache keeps for one of its cores.
+    far_ = 2 * sizeof(*out.data()) * static_cast<double>(range.length) *
+               static_cast<double>(out.channels()) >
+           16e6;
     if constexpr (flies)
       scan_in_flight(decay, in, out, where, range, k);
     else
@@ -82,7 +87,7 @@ class row_tile : tile_of<State> {
                                               state_, in.pointer(range.batch, t + go.row, k),
                                               go.sign * in.step_stride(), in.channel_stride(),
                                               out.pointer(range.batch, t + go.row, k),
-                                              go.sign * out.step_stride(), width_, stop - i);
+                                              go.sign * out.step_stride(), width_, stop - i, far_);
           });
     }
   }
@@ -107,7 +112,7 @@ class row_tile : tile_of<State> {
                                    in.pointer(range.batch, t + go.row, k + c),
                                    go.sign * in.step_stride(), in.channel_stride(),
                                    out.pointer(range.batch, t + go.row, k + c),
-                                   go.sign * out.step_stride(), width, stop - i);
+                                   go.sign * out.step_stride(), width, stop - i, far_);
                              });
                            });
       }
@@ -140,6 +145,7 @@ class row_tile : tile_of<State> {
   using if_needed = std::conditional_t<Needed, T, nothing>;
 
   index_t width_;
+  bool far_ = false;
   State state_[static_cast<std::size_t>(widest)];
   [[no_unique_address]] if_needed<flies, log_time_weights<State>> flight_;
   weight weights_[static_cast<std::size_t>(flies || in_memory || made ? 1 : block_elements)];

@@ -41,7 +41,7 @@ struct rows {
     template <decay_form Form, input_gain Gain, class State, class T>
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
-                     index_t width, index_t count) {
+                     index_t width, index_t count, bool) {
       for (index_t i = 0; i < count; ++i, weights += weight_row, x += x_row, y += y_row)
         for (index_t c = 0; c < width; ++c) {
           state[c] =
@@ -53,7 +53,7 @@ struct rows {
     template <int Degree, input_gain Gain, class State, class T>
     static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
                          State* state, const T* x, index_t x_row, index_t x_stride, T* y,
-                         index_t y_row, index_t width, index_t count) {
+                         index_t y_row, index_t width, index_t count, bool far) {
       constexpr auto form = decay_form::log_factor;
       using flight_type = detail::log_time_weights<State>;
       State weights[static_cast<std::size_t>(flight_type::widest)];
@@ -70,7 +70,7 @@ struct rows {
       }
       for (index_t n = 0; n < count; ++n, i += i_step, x += x_row, y += y_row) {
         flight.template row<Degree>(i, weights, 1);
-        rows<form, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width, 1);
+        rows<form, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width, 1, far);
       }
     }
 

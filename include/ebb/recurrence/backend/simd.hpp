@@ -94,17 +94,17 @@ struct simd {
     template <decay_form Form, input_gain Gain, class State, class T>
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
-                     index_t width, index_t count) {
+                     index_t width, index_t count, bool far) {
       if constexpr (vectors<T, State>) {
         if (x_stride == 1 && width >= lanes_of<T>) {
-          const block<T> at{state, x, x_row, y, y_row, width, count};
+          const block<T> at{state, x, x_row, y, y_row, width, count, far};
           if (weight_row == 0)
-            walk<T, 4, true>(
+            walk<T, 4, walk_kind::constant>(
                 at, [&]<int V>(index_t k, index_t part) __attribute__((always_inline)) {
                   return constant_weights<Form, Gain, T, V>(weights + k, part);
                 });
           else
-            walk<T, 4, false>(
+            walk<T, 4, walk_kind::varying>(
                 at, [&]<int V>(index_t k, index_t part) __attribute__((always_inline)) {
                   return varying_weights<Form, Gain, T, V>{weights + k, weight_row, part};
                 });
@@ -112,17 +112,17 @@ struct simd {
         }
       }
       portable::rows<Form, Gain>(weights, weight_row, state, x, x_row, x_stride, y, y_row, width,
-                                 count);
+                                 count, far);
     }
 
     template <int Degree, input_gain Gain, class State, class T>
     static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
                          State* state, const T* x, index_t x_row, index_t x_stride, T* y,
-                         index_t y_row, index_t width, index_t count) {
+                         index_t y_row, index_t width, index_t count, bool far) {
       if constexpr (vectors<T, State>) {
         if (x_stride == 1 && width >= lanes_of<T>) {
-          walk<T, vectors_held<T, Degree>, true>(
-              block<T>{state, x, x_row, y, y_row, width, count},
+          walk<T, vectors_held<T, Degree>, walk_kind::log_time>(
+              block<T>{state, x, x_row, y, y_row, width, count, far},
               [&]<int V>(index_t k, index_t part) __attribute__((always_inline)) {
                 return log_time_weights<Degree, Gain, T, V>(flight, k, part, i, i_step);
               });
@@ -130,7 +130,7 @@ struct simd {
         }
       }
       portable::log_time<Degree, Gain>(flight, i, i_step, state, x, x_row, x_stride, y, y_row,
-                                       width, count);
+                                       width, count, far);
     }
 
     template <decay_form Form, input_gain Gain, class State, class T>
@@ -177,6 +177,9 @@ struct simd {
     static batch_of<T> load(const T* from, int v, index_t width) {
       return batch_of<T>::load_unaligned(from + begin_of<T, V>(v, width));
     }
+
+    // Where the weights of a row come from: the same for all rows, rows in memory, polynomials.
+    enum class walk_kind { constant, varying, log_time };
 
     // The weights of a part of V vectors, and the step they make: row i of the block, vector v.
     template <decay_form Form, input_gain Gain, class T, int V>
@@ -245,35 +248,45 @@ struct simd {
       index_t x_row;
       T* y;
       index_t y_row, width, count;
+      bool far;
     };
 
-    // Rows of up to 1.5 KB are walked in parts of up to 4 vectors, enough to hide the latency of a
-    // step, whose states stay in registers. Longer rows go in panels of 8 rows and parts of one
-    // vector, so that the processor can follow each row through memory (4 rows where
-    // all of them would meet in the same set of the first cache): columns of 4 vectors down
-    // many rows take 1.6 times as long at 768 channels of float, whole rows 1.3 times at 4096.
-    // Weights that vary by row are a third stream, for which whole rows win.  (bench_scan)
+    // How rows are walked, by what was measured fastest (bench_scan; AVX-512, 1 MB of second cache).
+    // Rows of up to 4 vectors: down all rows, states in registers. In the caches, up to 1.5 KB: the
+    // same in parts of up to 4 vectors, enough to hide the latency of a step, 64 rows at a time
+    // where rows have several parts; longer rows: panels of 8 rows and parts of one vector, so that
+    // the processor can follow each row (4 rows where all would meet in one set of the first cache).
+    // Beyond the caches only whole rows keep the memory busy: columns of 4 vectors take twice as
+    // long, at 128 channels as at 768. But a taper's coefficients fit into the first cache beside
+    // them only up to 1 KB of channels.
     template <class T>
     static constexpr index_t narrow = 1536 / static_cast<index_t>(sizeof(T));
 
     // make.operator()<V>(k, part) gives the weights of the channels k .. k + part - 1.
-    template <class T, int Most, bool Panels, class Make>
+    template <class T, int Most, walk_kind Kind, class Make>
     static void walk(const block<T>& all, const Make& make) {
       constexpr index_t lanes = lanes_of<T>;
-      if (all.width <= (Panels ? narrow<T> : 4 * lanes))
-        return walk_parts<Most, 0>(all, 0, all.count, make);
       const auto panels = [&]<int Height, int Vectors>() {
         index_t n = 0;
         for (; n + Height <= all.count; n += Height)
           walk_parts<Vectors, Height>(all, n, Height, make);
         if (n < all.count) walk_parts<Vectors, 0>(all, n, all.count - n, make);
       };
-      if constexpr (!Panels)
-        panels.template operator()<1, 4>();
-      else if (all.x_row * static_cast<index_t>(sizeof(T)) % 4096 == 0)
-        panels.template operator()<4, 1>();
-      else
-        panels.template operator()<8, 1>();
+      if (all.width <= Most * lanes) return walk_parts<Most, 0>(all, 0, all.count, make);
+      const bool whole_rows = Kind == walk_kind::varying ||
+                              (all.far && (Kind == walk_kind::constant ||
+                                           all.width * static_cast<index_t>(sizeof(T)) <= 1024));
+      if (whole_rows) return panels.template operator()<1, Most>();
+      if constexpr (Kind != walk_kind::varying) {
+        if (all.width <= narrow<T>) {
+          for (index_t n = 0; n < all.count; n += 64)
+            walk_parts<Most, 0>(all, n, std::min<index_t>(64, all.count - n), make);
+        } else if (all.x_row * static_cast<index_t>(sizeof(T)) % 4096 == 0) {
+          panels.template operator()<4, 1>();
+        } else {
+          panels.template operator()<8, 1>();
+        }
+      }
     }
 
     // Rows n .. n + count - 1 in parts of up to Most vectors. The last part has a whole vector
@@ -306,7 +319,7 @@ struct simd {
       const auto weights = make.template operator()<V>(k, width);
       const block<T> part{
           all.state + k, all.x + n * all.x_row + k, all.x_row, all.y + n * all.y_row + k, all.y_row,
-          width,         Rows > 0 ? Rows : count};
+          width,         Rows > 0 ? Rows : count,   all.far};
       // In place the inputs are gone when the end is reached.
       if ((weights.may_need_care && all.x == all.y) || !walk_rows<V, care::none>(part, n, weights))
         walk_carefully<V>(part, n, weights);

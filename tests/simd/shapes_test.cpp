@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which `simd` walks rows, by their length and by the size of the data: the bits of
+// `rows`.
+#include <doctest/doctest.h>
+
+#include <span>
+#include <vector>
+
+#include <ebb/decay/average.hpp>
+#include <ebb/decay/constant.hpp>
+#include <ebb/decay/post.hpp>
+#include <ebb/recurrence/backend/simd.hpp>
+#include <ebb/spectrum/geometric.hpp>
+
+#include "support/scan_contract.hpp"
+
+namespace {
+
+using ebb::direction;
+using ebb::index_t;
+
+template <class T>
+void check_shape(index_t steps, index_t channels, index_t first) {
+  CAPTURE(steps);
+  CAPTURE(channels);
+  const ebb::extents size{1, steps, channels};
+  const auto b = ebb::test::random_inputs<T, ebb::time_major>(size, 1);
+  const auto factors = ebb::test::random_factors<T, ebb::time_major>(size, 2);
+  const auto initial = ebb::test::random_inputs<T, ebb::time_major>({1, 1, channels}, 3);
+  const auto rates = ebb::rates_of<double>(ebb::geometric_spectrum::extended(1000, 1, 1), channels);
+  const std::span<const double> bind(rates);
+  const auto check = [&](const auto& decay) {
+    for (const direction order : {direction::forward, direction::reverse}) {
+      ebb::array<T> right(size), got(size), right_last(initial.size()), last(initial.size());
+      ebb::sequences<T> where{.first_positions = {&first, 1}, .initial_states = initial.view()};
+      where.final_states = right_last.view();
+      ebb::scan(decay, b, right, where, {order});
+      where.final_states = last.view();
+      ebb::scan(decay, b, got, where, {order}, ebb::simd<>{});
+      CHECK(ebb::test::same_bits(got, right));
+      CHECK(ebb::test::same_bits(last, right_last));
+      auto place = b;
+      ebb::scan(decay, place, place, where, {order}, ebb::simd<>{});
+      CHECK(ebb::test::same_bits(place, right));
+    }
+  };
+  check(ebb::stored_factors(factors));
+  check(ebb::constant_decay().bind(bind));
+  const auto tapered = ebb::post_taper::relative(1000).bind(bind);
+  check(tapered);
+  check(ebb::normalised_decay(tapered));
+}
+
+TEST_CASE_TEMPLATE("rows of up to a few vectors, of several parts, and longer", T, float, double) {
+  for (const index_t channels : {1, 3, 15, 16, 17, 33, 64, 65, 80, 100, 200, 370, 400, 513})
+    check_shape<T>(37, channels, 100);
+  // All rows in one set of the first cache; more channels than a tile has.
+  check_shape<T>(11, 1024, 1);
+  check_shape<T>(9, 4096 + 19, 5000);
+}
+
+TEST_CASE("data beyond the caches, in long rows and in short ones") {
+  check_shape<float>(17000, 131, 70000);
+  check_shape<float>(4200, 513, 1);
+}
+
+}  // namespace
