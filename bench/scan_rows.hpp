@@ -177,20 +177,20 @@ class scan_row {
   void enter(const Decay& decay, index_t first) {
     first_ = first;
     const sequences where{.first_positions = {&first_, 1}};
-    enter_checked("ours", decay, first, stated<Backend, T, Decay>(), [this, &decay, where] {
+    enter_checked("ours", decay, first, stated<Backend, T, Axis, Decay>(), [this, &decay, where] {
       ebb::scan(decay, p_.in, p_.out, where, {}, backend_);
       written(p_.out.data());
     });
     if constexpr (!on_one_thread) {
-      enter_checked("one", decay, first, stated<fastest, T, Decay>(), [this, &decay, where] {
+      enter_checked("one", decay, first, stated<fastest, T, Axis, Decay>(), [this, &decay, where] {
         ebb::scan(decay, p_.in, p_.out, where, {}, fastest{});
         written(p_.out.data());
       });
     } else if (p_.spare.data()) {
       race_.add("backward", [this, &decay, where] {
         ebb::scan_vjp(decay, p_.out, p_.out, ebb::scan_cotangents<T, T, Axis>{.outputs = p_.in},
-                      ebb::scan_gradients<T, ebb::no_gradients, T, Axis>{.inputs = p_.spare},
-                      where, {}, backend_);
+                      ebb::scan_gradients<T, ebb::no_gradients, T, Axis>{.inputs = p_.spare}, where,
+                      {}, backend_);
         written(p_.spare.data());
       });
     }

@@ -69,7 +69,8 @@ class step_row {
       ebb::step(decay, position_++, row(t), h(), Backend{});
       for (index_t k = 0; k < channels_; ++k) p_.out(t, k) = memory_.data()[k];
     }
-    require_agreement(name_, "ours", decay, p_, first, stated<Backend, T, Decay>());
+    require_agreement(name_, "ours", decay, p_, first,
+                      stated<Backend, T, ebb::time_major, Decay>());
     race_.add("ours", [&] {
       ebb::step(decay, position_++, row(0), h(), Backend{});
       written(memory_.data());
