@@ -62,6 +62,10 @@ step_weight_t<State> weight_of(const State& filled) {
   } else if constexpr (is_complex<State>) {
     using Real = real_of_t<State>;
     const Real x = filled.real(), y = filled.imag();
+    if (y == Real(0)) {  // a real decay of complex data
+      const Real w = weight_of<Form>(x);
+      return {State(w), w < 0};
+    }
     const Real half_sine = std::sin(y / 2), growth = std::expm1(x), size = std::exp(x);
     // a - 1 = expm1(x) cos y - 2 sin^2(y/2) + i e^x sin y: both real terms have one sign here.
     const State minus(growth * std::cos(y) - 2 * half_sine * half_sine, size * std::sin(y));

@@ -42,6 +42,10 @@ struct rows {
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
                      index_t width, index_t count, bool) {
+      if (width < 16) {
+        few<Form, Gain, 8>(weights, weight_row, state, x, x_row, x_stride, y, y_row, width, count);
+        return;
+      }
       for (index_t i = 0; i < count; ++i, weights += weight_row, x += x_row, y += y_row)
         for (index_t c = 0; c < width; ++c) {
           state[c] =
@@ -83,6 +87,31 @@ struct rows {
         y[i * stride] = static_cast<T>(h);
       }
       return h;
+    }
+
+   private:
+    // Few channels, `Together` at a time and then half as many: their states stay in registers,
+    // where a loop over a row would fetch each state from where the last step has just put it.
+    template <decay_form Form, input_gain Gain, int Together, class State, class T>
+    static void few(const step_weight_t<State>* weights, index_t weight_row, State* state,
+                    const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row, index_t width,
+                    index_t count) {
+      index_t k = 0;
+      for (; k + Together <= width; k += Together) {
+        State h[Together];
+        for (int c = 0; c < Together; ++c) h[c] = state[k + c];
+        for (index_t i = 0; i < count; ++i)
+          for (int c = 0; c < Together; ++c) {
+            h[c] =
+                advance<Form, Gain, State>(weights[i * weight_row + k + c], h[c],
+                                           static_cast<State>(x[i * x_row + (k + c) * x_stride]));
+            y[i * y_row + k + c] = static_cast<T>(h[c]);
+          }
+        for (int c = 0; c < Together; ++c) state[k + c] = h[c];
+      }
+      if constexpr (Together > 1)
+        few<Form, Gain, Together / 2>(weights + k, weight_row, state + k, x + k * x_stride, x_row,
+                                      x_stride, y + k, y_row, width - k, count);
     }
   };
 };
