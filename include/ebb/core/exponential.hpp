@@ -36,10 +36,16 @@ template <class Real>
   return multiply_add(Real(p * r), r, r);
 }
 
-/// The nearest integer to a b, below 2^31 in size, by adding what leaves no room for fractions.
-constexpr double nearest_product(double a, double b) {
+/// The nearest integer to a b, below 2^31 in size.
+inline double nearest_product(double a, double b) {
+#if defined(__SSE4_1__) || defined(__aarch64__) || defined(__FAST_MATH__)
+  return __builtin_rint(a * b);
+#else
+  // Without an instruction for it: by adding what leaves no room for fractions. -ffast-math would
+  // see through this.
   constexpr double magic = 0x1.8p52;
   return multiply_add(a, b, magic) - magic;
+#endif
 }
 
 /// c ? a : b without a branch: g++ makes no vectors of loops in which it might have to skip the
