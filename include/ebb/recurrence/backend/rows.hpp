@@ -42,6 +42,10 @@ struct rows {
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
                      index_t width, index_t count, bool) {
+      if (width == 1) {
+        *state = column<Form, Gain>(weights, weight_row, *state, x, x_row, y, y_row, count);
+        return;
+      }
       if (width < 16) {
         few<Form, Gain, 8>(weights, weight_row, state, x, x_row, x_stride, y, y_row, width, count);
         return;

@@ -73,22 +73,21 @@ struct tile_of {
       i = stop;
       if (where.snapshot_steps.empty()) continue;
       const index_t m = where.snapshot_of(range.step(done + i - 1));
-      for (index_t c = 0; m >= 0 && c < width; ++c)
-        where.snapshots(range.batch, m, k + c) = state[c];
+      if (m >= 0) std::copy_n(state, width, where.snapshots.pointer(range.batch, m, k));
     }
   }
 
   static void load_states(const sequences<State>& where, const walk_range& range, State* state,
                           index_t k, index_t width) {
-    const bool given = where.initial_states.data() != nullptr;
-    for (index_t c = 0; c < width; ++c)
-      state[c] = given ? where.initial_states(range.batch, range.sequence, k + c) : State(0);
+    if (where.initial_states.data())
+      std::copy_n(where.initial_states.pointer(range.batch, range.sequence, k), width, state);
+    else
+      std::fill_n(state, width, State(0));
   }
   static void store_states(const sequences<State>& where, const walk_range& range,
                            const State* state, index_t k, index_t width) {
     if (where.final_states.data())
-      for (index_t c = 0; c < width; ++c)
-        where.final_states(range.batch, range.sequence, k + c) = state[c];
+      std::copy_n(state, width, where.final_states.pointer(range.batch, range.sequence, k));
   }
 
   static block_origin origin(const walk_range& range, index_t t, index_t k) {
