@@ -79,8 +79,8 @@ struct decayed {
 template <class Real>
 inline constexpr double largest_exponent = std::same_as<Real, float> ? 104 : 746;
 
-/// For -700 <= x <= inf: a and m within 3u relatively (1.5 and 2.0 u at most over 4e7 random x);
-/// a below the smallest normal number within the smallest subnormal. Straight-line.
+/// For -700 <= x <= inf: a and m within 3u relatively (docs/accuracy.md); a below the
+/// smallest normal number within the smallest subnormal. Straight-line.
 template <class Real>
 [[gnu::always_inline]] inline decayed<Real> decay_of(double x) {
   const bool gone = !(x < largest_exponent<Real>);

@@ -36,13 +36,14 @@ struct log_time_block {
 
 /// s and the degree that serve a block, by the type of the weights and by octave.
 ///
-/// With x = -log a, error of 1 - a (kept channels) and of log a (the others) relatively, over all
-/// 0 <= alpha <= 1 and alpha (1 + x) / 2 <= 1, computed in 113 bits (docs/accuracy.md):
+/// With x = -log a, remainder of 1 - a (kept channels) and of log a (the others) relatively, the
+/// larger of the two, over 0 < alpha <= 1 and alpha (1 + x) / 2 <= 1 (docs/accuracy.md;
+/// tests/decay/log_time_remainder_test.cpp computes them):
 ///
-/// |        | s, degree: error in u                        |
-/// |--------|----------------------------------------------|
-/// | float  | 0, 7: 0.35   1, 5: 0.99   2, 4: 0.53   3, 3: 1.39   6, 2: @@ |
-/// | double | 1, 12: 2.8   1, 12: 2.8   2, 10: 0.86  3, 8: 0.87    5, 6: @@ |
+/// |        | s, degree: remainder in u                                    |
+/// |--------|--------------------------------------------------------------|
+/// | float  | 0, 7: 0.35  1, 5: 0.99  2, 4: 0.53   3, 3: 1.4   6, 2: 0.33  |
+/// | double | 1, 12: 2.8  1, 12: 2.8  2, 10: 0.86  3, 8: 0.87  5, 6: 0.09  |
 ///
 /// Short blocks pay for their coefficients, long ones for their degree: hence by octave.
 struct log_time_level {

@@ -21,9 +21,10 @@ namespace ebb::inline EBB_ABI {
 /// log-decay for each, whose exponential costs more than the rest of a step, an element counts
 /// as `exponential_work` of them.
 ///
-/// Why this threshold: an element takes 0.3 to 1 ns, with an exponential of its own about 10, so
-/// that work of 2^18 takes 80 to 250 us. A sleeping thread was measured to be at work 25 to 90 us
-/// after it is called; two threads then finish work of t us after (t + 25 .. 90) / 2.
+/// Why this threshold: with `rows` an element takes 0.2 to 1 ns (docs/benchmarks.md), with an
+/// exponential of its own several, so that work of 2^18 takes 50 to 250 us. A sleeping thread needs
+/// some tens of us to be at work; two threads then finish work of t us about half of those after
+/// t / 2. For `simd` on data in the caches the threshold is low: 2^18 elements take it 30 us.
 ///
 /// Cost: that of the backend taken; memory as threads. Accuracy: error_bound of `Single`.
 ///

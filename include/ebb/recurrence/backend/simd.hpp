@@ -251,11 +251,13 @@ struct simd {
       bool far;
     };
 
-    // How rows are walked, by what was measured fastest (bench_scan; AVX-512, 1 MB of second cache).
+    // How rows are walked, by what was measured fastest (scripts/bench; AVX-512, 1 MB of second
+    // cache).
     // Rows of up to 4 vectors: down all rows, states in registers. In the caches, up to 1.5 KB: the
     // same in parts of up to 4 vectors, enough to hide the latency of a step, 64 rows at a time
     // where rows have several parts; longer rows: panels of 8 rows and parts of one vector, so that
-    // the processor can follow each row (4 rows where all would meet in one set of the first cache).
+    // the processor can follow each row (4 rows where all would meet in one set of the first
+    // cache).
     // Beyond the caches only whole rows keep the memory busy: columns of 4 vectors take twice as
     // long, at 128 channels as at 768. But a taper's coefficients fit into the first cache beside
     // them only up to 1 KB of channels.
