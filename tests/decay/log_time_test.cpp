@@ -70,7 +70,11 @@ double over_bound(State weight, const bound_taper& decay, std::size_t k, long do
   const long double a = std::exp(-x);
   if (weight == State(1))  // 1 - a is below half a unit of a
     return x <= static_cast<long double>(std::numeric_limits<State>::epsilon()) ? 0 : 1e9;
-  return static_cast<double>(std::abs(w - a) / (bound * std::max(x, 0.34L) * a + 14 * smallest));
+  // And a within 2 + 4 |log a| units in the last place, of which one is 2 u at most.
+  const long double u = static_cast<long double>(std::numeric_limits<State>::epsilon()) / 2;
+  const long double of_a =
+      std::min(bound * std::max(x, 0.34L), (4 + 8 * x) * u + (bound - 10 * u) * x);
+  return static_cast<double>(std::abs(w - a) / (of_a * a + 14 * smallest));
 }
 
 template <class State>

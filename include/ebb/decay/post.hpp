@@ -137,7 +137,7 @@ class post_taper {
     /// The same decays without an exponential for an element: the block of steps around a position
     /// whose polynomials in log-time decay/log_time.hpp describes, for states of a type.
     /// Accuracy: 1 - a (where a >= 1/2) or log a within 10 u of the State's type and (4 + 5 L) u of
-    /// double relatively, L as above.
+    /// double relatively, L as above; a itself within 2 + 4 |log a| ulp and the latter.
     template <class State>
     requires std::same_as<Param, double> detail::log_time_block log_time_block_at(index_t position)
     const { return detail::log_time_block_at<State>(position, offset_, smooth_from_); }
