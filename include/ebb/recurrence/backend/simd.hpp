@@ -137,11 +137,14 @@ struct simd {
     static State column(const step_weight_t<State>* weight, index_t weight_stride, State h,
                         const T* x, index_t x_stride, T* y, index_t stride, index_t count) {
       if constexpr (vectors<T, State> && Form == decay_form::factor) {
-        const index_t whole = count / lanes_of<T> * lanes_of<T>;
-        h = stride > 0 ? detail::lane_scan<Arch, true, Gain>(weight, weight_stride, h, x, x_stride,
-                                                             y, whole)
-                       : detail::lane_scan<Arch, false, Gain>(weight, weight_stride, h, x, x_stride,
-                                                              y, whole);
+        const auto vectors_of_steps = [&]<bool Forward>() {
+          using scan = detail::lane_scan<Arch, Forward, Gain, T>;
+          const index_t whole = count / scan::steps * scan::steps;
+          h = scan::run(weight, weight_stride, h, x, x_stride, y, whole);
+          return whole;
+        };
+        const index_t whole = stride > 0 ? vectors_of_steps.template operator()<true>()
+                                         : vectors_of_steps.template operator()<false>();
         weight += whole * weight_stride, x += whole * x_stride, y += whole * stride;
         count -= whole;
       }
