@@ -12,35 +12,10 @@
 #include <xsimd/xsimd.hpp>
 
 #include <ebb/core/numeric.hpp>
+#include <ebb/recurrence/backend/lanes.hpp>
 #include <ebb/recurrence/backend/rows.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
-
-/// a b + c, with one rounding where `Arch` has an instruction for it. Before 11.0 xsimd has none
-/// for AVX-512 and leaves the choice to the compiler, which may differ from place to place.
-template <class T, class Arch>
-xsimd::batch<T, Arch> multiply_add(const xsimd::batch<T, Arch>& a, const xsimd::batch<T, Arch>& b,
-                                   const xsimd::batch<T, Arch>& c) {
-#if XSIMD_VERSION_MAJOR < 11 && defined(__AVX512F__)
-  if constexpr (sizeof(a) == 64) {
-    if constexpr (sizeof(T) == 4)
-      return _mm512_fmadd_ps(a, b, c);
-    else
-      return _mm512_fmadd_pd(a, b, c);
-  }
-#endif
-  return xsimd::fma(a, b, c);
-}
-
-/// Lane i of the result is lane Lane::of(i) of v, or, from the number of lanes on, of w.
-template <class Lane, class Batch, std::size_t... I>
-Batch lanes_from(const Batch& v, const Batch& w, std::index_sequence<I...>) {
-  return Batch(__builtin_shufflevector(v.data, w.data, (Lane::of(static_cast<int>(I)))...));
-}
-template <class Lane, class Batch>
-Batch lanes_from(const Batch& v, const Batch& w) {
-  return lanes_from<Lane>(v, w, std::make_index_sequence<Batch::size>());
-}
 
 /// Lanes moved on by `Shift` in the order of the steps, those of w where none comes from. The first
 /// step lies in lane 0 (forward) or in the last.
@@ -66,37 +41,6 @@ template <int Width, int Lanes>
 struct transposed_lanes {
   static constexpr int of(int i) { return i % (Lanes / Width) * Width + i / (Lanes / Width); }
 };
-
-/// In every `Block` lanes: pairs of `Size` lanes, one of v and one of w in turn, of the low or the
-/// high half of the block.
-template <int Size, bool High, int Block, int Lanes>
-struct interleaved {
-  static constexpr int of(int i) {
-    const int in_block = i % Block, pair = in_block / (2 * Size), from_w = in_block / Size % 2;
-    return i - in_block + (High ? Block / 2 : 0) + pair * Size + in_block % Size +
-           (from_w ? Lanes : 0);
-  }
-};
-
-/// Transposes the blocks of `Block` lanes of `Block` vectors, each for itself; 1, 2 or 4.
-template <int Block, class Batch>
-void transpose_blocks(std::array<Batch, static_cast<std::size_t>(Block)>& v) {
-  constexpr int lanes = static_cast<int>(Batch::size);
-  if constexpr (Block == 2) {
-    const auto [a, b] = v;
-    v = {lanes_from<interleaved<1, false, 2, lanes>>(a, b),
-         lanes_from<interleaved<1, true, 2, lanes>>(a, b)};
-  } else if constexpr (Block == 4) {
-    using low = interleaved<1, false, 4, lanes>;
-    using high = interleaved<1, true, 4, lanes>;
-    using low_pair = interleaved<2, false, 4, lanes>;
-    using high_pair = interleaved<2, true, 4, lanes>;
-    const Batch a = lanes_from<low>(v[0], v[1]), b = lanes_from<high>(v[0], v[1]),
-                c = lanes_from<low>(v[2], v[3]), d = lanes_from<high>(v[2], v[3]);
-    v = {lanes_from<low_pair>(a, c), lanes_from<high_pair>(a, c), lanes_from<low_pair>(b, d),
-         lanes_from<high_pair>(b, d)};
-  }
-}
 
 // Kogge and Stone's scan over the maps h -> a h + b of the lanes: after the round with distance d
 // each lane holds the composition of 2 d maps.

@@ -38,6 +38,23 @@ struct rows {
 
   /// Plain loops, for the tiles of tiles.hpp.
   struct kernel {
+    template <decay_form Form, class State, class T>
+    static constexpr bool walks_columns = false;
+
+    /// to[j to_row + i] = from[i from_row + j], i < rows, j < columns.
+    template <class T>
+    static void transpose(const T* from, index_t from_row, T* to, index_t to_row, index_t rows,
+                          index_t columns) {
+      // Along the longer side, which lies in the caller's memory.
+      if (columns > rows) {
+        for (index_t i = 0; i < rows; ++i)
+          for (index_t j = 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
+      } else {
+        for (index_t j = 0; j < columns; ++j)
+          for (index_t i = 0; i < rows; ++i) to[j * to_row + i] = from[i * from_row + j];
+      }
+    }
+
     template <decay_form Form, input_gain Gain, class State, class T>
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,

@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 
@@ -25,6 +26,11 @@
 namespace ebb::inline EBB_ABI {
 
 namespace detail {
+
+/// Whether data and states of these types go by vectors.
+template <class T, class State>
+inline constexpr bool in_vectors = std::same_as<T, State> &&
+                                   (std::same_as<T, float> || std::same_as<T, double>);
 
 /// Whether a step looks for an infinite state that meets its own decrement (update.hpp). Without,
 /// the state becomes NaN and stays so: a walk over many steps needs to look at its end only, and
@@ -95,7 +101,7 @@ struct simd {
     static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
                      index_t width, index_t count, bool far) {
-      if constexpr (vectors<T, State>) {
+      if constexpr (detail::in_vectors<T, State>) {
         if (x_stride == 1 && width >= lanes_of<T>) {
           const block<T> at{state, x, x_row, y, y_row, width, count, far};
           if (weight_row == 0)
@@ -119,7 +125,7 @@ struct simd {
     static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
                          State* state, const T* x, index_t x_row, index_t x_stride, T* y,
                          index_t y_row, index_t width, index_t count, bool far) {
-      if constexpr (vectors<T, State>) {
+      if constexpr (detail::in_vectors<T, State>) {
         if (x_stride == 1 && width >= lanes_of<T>) {
           walk<T, vectors_held<T, Degree>, walk_kind::log_time>(
               block<T>{state, x, x_row, y, y_row, width, count, far},
@@ -133,31 +139,38 @@ struct simd {
                                        width, count, far);
     }
 
-    template <decay_form Form, input_gain Gain, class State, class T>
-    static State column(const step_weight_t<State>* weight, index_t weight_stride, State h,
-                        const T* x, index_t x_stride, T* y, index_t stride, index_t count) {
-      if constexpr (vectors<T, State> && Form == decay_form::factor) {
-        const auto vectors_of_steps = [&]<bool Forward>() {
-          using scan = detail::lane_scan<Arch, Forward, Gain, T>;
-          const index_t whole = count / scan::steps * scan::steps;
-          h = scan::run(weight, weight_stride, h, x, x_stride, y, whole);
-          return whole;
-        };
-        const index_t whole = stride > 0 ? vectors_of_steps.template operator()<true>()
-                                         : vectors_of_steps.template operator()<false>();
-        weight += whole * weight_stride, x += whole * x_stride, y += whole * stride;
-        count -= whole;
-      }
-      return portable::column<Form, Gain>(weight, weight_stride, h, x, x_stride, y, stride, count);
+    template <decay_form Form, class State, class T>
+    static constexpr bool walks_columns = Form == decay_form::factor&& detail::in_vectors<T, State>;
+
+    template <input_gain Gain, class T>
+    static T column(const T* weight, index_t weight_stride, T h, const T* x, index_t x_stride, T* y,
+                    index_t stride, index_t count) {
+      const auto vectors_of_steps = [&]<bool Forward>() {
+        using scan = detail::lane_scan<Arch, Forward, Gain, T>;
+        const index_t whole = count / scan::steps * scan::steps;
+        h = scan::run(weight, weight_stride, h, x, x_stride, y, whole);
+        return whole;
+      };
+      const index_t whole = stride > 0 ? vectors_of_steps.template operator()<true>()
+                                       : vectors_of_steps.template operator()<false>();
+      return portable::template column<decay_form::factor, Gain>(
+          weight + whole * weight_stride, weight_stride, h, x + whole * x_stride, x_stride,
+          y + whole * stride, stride, count - whole);
+    }
+
+    template <class T>
+    static void transpose(const T* from, index_t from_row, T* to, index_t to_row, index_t rows,
+                          index_t columns) {
+      if constexpr (detail::in_vectors<T, T>)
+        detail::transpose<Arch>(from, from_row, to, to_row, rows, columns);
+      else
+        portable::transpose(from, from_row, to, to_row, rows, columns);
     }
 
    private:
     using portable = ebb::rows::kernel;
     using care = detail::care;
 
-    template <class T, class State>
-    static constexpr bool vectors = std::same_as<T, State> &&
-                                    (std::same_as<T, float> || std::same_as<T, double>);
     template <class T>
     using batch_of = xsimd::batch<T, Arch>;
     template <class T>
