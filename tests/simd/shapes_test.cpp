@@ -44,11 +44,75 @@ void check_shape(index_t steps, index_t channels, index_t first) {
       CHECK(ebb::test::same_bits(place, right));
     }
   };
-  check(ebb::stored_factors(factors));
+  // The steps of one channel go by vectors (lane_scan_test.cpp), with other bits.
+  if (channels > 1) check(ebb::stored_factors(factors));
   check(ebb::constant_decay().bind(bind));
   const auto tapered = ebb::post_taper::relative(1000).bind(bind);
   check(tapered);
   check(ebb::normalised_decay(tapered));
+}
+
+// Data whose steps are adjacent has the bits of data whose channels are, wherever blocks begin.
+template <class Backend, class T>
+void check_turned(index_t steps, index_t channels, index_t begin) {
+  CAPTURE(steps);
+  CAPTURE(channels);
+  CAPTURE(begin);
+  const ebb::extents size{2, steps, channels};
+  const auto b = ebb::test::random_inputs<T, ebb::time_major>(size, 1);
+  ebb::array<T, ebb::channel_major> turned(size), logs(size);
+  ebb::array<T> time_logs(size);
+  for (index_t n = 0; n < 2; ++n)
+    for (index_t t = 0; t < steps; ++t)
+      for (index_t k = 0; k < channels; ++k) {
+        turned.view()(n, t, k) = b.view()(n, t, k);
+        logs.view()(n, t, k) = time_logs.view()(n, t, k) = -T(t % 7) / T(k + 1);
+      }
+  const auto rates = ebb::rates_of<double>(ebb::geometric_spectrum::extended(1000, 1, 1), channels);
+  const index_t count = steps - begin;
+  const auto check = [&](const auto& decay, const auto& same_decay) {
+    for (const direction order : {direction::forward, direction::reverse}) {
+      ebb::array<T> right({2, count, channels}), mixed({2, count, channels});
+      ebb::array<T, ebb::channel_major> got(size), other(size);
+      const auto from = b.view().steps_from(begin, count);
+      const auto turned_from = turned.view().steps_from(begin, count);
+      const auto got_part = got.view().steps_from(begin, count);
+      const auto other_part = other.view().steps_from(begin, count);
+      ebb::scan(decay, from, right, {order});
+      ebb::scan(same_decay, turned_from, got_part, {order}, Backend{});
+      ebb::scan(decay, from, other_part, {order}, Backend{});
+      ebb::scan(decay, turned_from, mixed, {order}, Backend{});
+      CHECK(ebb::test::same_bits(mixed, right));
+      bool same = true;
+      for (index_t n = 0; n < 2; ++n)
+        for (index_t t = 0; t < count; ++t)
+          for (index_t k = 0; k < channels; ++k)
+            same = same && got_part(n, t, k) == right.view()(n, t, k) &&
+                   other_part(n, t, k) == right.view()(n, t, k);
+      CHECK(same);
+      for (index_t n = 0; n < 2; ++n)  // what comes before stays
+        for (index_t t = 0; t < begin; ++t)
+          for (index_t k = 0; k < channels; ++k) CHECK(got.view()(n, t, k) == T(0));
+    }
+  };
+  const std::span<const double> bind(rates);
+  const auto constant = ebb::constant_decay().bind(bind);
+  check(constant, constant);
+  const auto tapered = ebb::post_taper::relative(1000).bind(bind);
+  check(tapered, tapered);
+  const auto rows = time_logs.view().steps_from(begin, count);
+  const auto columns = logs.view().steps_from(begin, count);
+  check(ebb::stored_logs(rows), ebb::stored_logs(columns));
+}
+
+TEST_CASE_TEMPLATE("steps adjacent in memory", T, float, double) {
+  for (const index_t channels : {1, 2, 5, 16, 17, 40})
+    for (const index_t begin : {0, 3}) {
+      check_turned<ebb::simd<>, T>(300, channels, begin);
+      check_turned<ebb::rows, T>(150, channels, begin);
+    }
+  check_turned<ebb::simd<>, T>(16, 32, 1);
+  check_turned<ebb::simd<>, T>(1, 33, 0);
 }
 
 TEST_CASE_TEMPLATE("rows of up to a few vectors, of several parts, and longer", T, float, double) {

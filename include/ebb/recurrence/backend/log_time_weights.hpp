@@ -80,7 +80,7 @@ class log_time_weights {
   log_time_block block_{};
   index_t channel_ = 0, width_ = 0, has_ = 0;  // has_: first position of the block of c_
   State y_[longest];
-  State c_[(log_time_highest + 2) * widest];
+  alignas(64) State c_[(log_time_highest + 2) * widest];
 };
 
 }  // namespace ebb::inline EBB_ABI::detail
