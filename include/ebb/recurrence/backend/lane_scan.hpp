@@ -120,8 +120,8 @@ class lane_scan {
       const T* const from = x + i * x_stride;
       T* const to = Forward ? y + i : y - i;
       if (!together(w, weight_stride, carried, from, x_stride, to))
-        carried = batch(rows::kernel::column<decay_form::factor, Gain>(
-            w, weight_stride, carried.get(0), from, x_stride, to, Forward ? 1 : -1, steps));
+        carried = batch(rows::kernel::column<Gain>(w, weight_stride, carried.get(0), from, x_stride,
+                                                   to, Forward ? 1 : -1, steps));
     }
     // The state is what was stored; what was carried may differ in its last digit.
     return count > 0 ? y[Forward ? count - 1 : 1 - count] : state;

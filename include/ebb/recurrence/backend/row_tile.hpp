@@ -38,6 +38,7 @@ class row_tile : tile_of<State> {
   static constexpr input_gain gain = gain_of<Decay>;
   static constexpr bool flies = in_log_time<Decay, State>;
   static constexpr bool in_memory = weights_in_memory<Decay, State, time_major>;
+  static constexpr bool in_columns = filled_in_memory<Decay, State, channel_major>;
   static constexpr bool made = weights_made<Decay, State>;
   using weight = step_weight_t<State>;
   static constexpr bool in_place = std::same_as<weight, State>;
@@ -190,7 +191,12 @@ class row_tile : tile_of<State> {
 
   void fill(const Decay& decay, const block_origin& origin, index_t count) {
     State* values = weights_of_filled();
-    decay.fill(origin, strided_view<State>(values, count, width_));
+    if constexpr (in_columns) {
+      const auto columns = decay.rows_at(origin);
+      Kernel::transpose(columns.data, columns.row, values, width_, width_, count);
+    } else {
+      decay.fill(origin, strided_view<State>(values, count, width_));
+    }
     if constexpr (!in_place || form == decay_form::log_factor)
       weights_of<form>(values, weights_, count * width_);
   }

@@ -38,8 +38,16 @@ struct rows {
 
   /// Plain loops, for the tiles of tiles.hpp.
   struct kernel {
+    // A chain of multiply-adds a channel costs less than turning three arrays.
     template <decay_form Form, class State, class T>
-    static constexpr bool walks_columns = false;
+    static constexpr bool walks_columns = Form == decay_form::factor && !is_complex<State>;
+
+    template <input_gain Gain, class State, class T>
+    static State column(const State* weight, index_t weight_stride, State h, const T* x,
+                        index_t x_stride, T* y, index_t stride, index_t count) {
+      return column_of<decay_form::factor, Gain>(weight, weight_stride, h, x, x_stride, y, stride,
+                                                 count);
+    }
 
     /// to[j to_row + i] = from[i from_row + j], i < rows, j < columns.
     template <class T>
@@ -60,7 +68,7 @@ struct rows {
                      const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
                      index_t width, index_t count, bool) {
       if (width == 1) {
-        *state = column<Form, Gain>(weights, weight_row, *state, x, x_row, y, y_row, count);
+        *state = column_of<Form, Gain>(weights, weight_row, *state, x, x_row, y, y_row, count);
         return;
       }
       if (width < 16) {
@@ -88,8 +96,8 @@ struct rows {
         const index_t first = i_step > 0 ? i : i - (count - 1);
         for (index_t k = 0; k < width; ++k) {
           flight.template column<Degree>(k, first, count, weights);
-          state[k] = column<form, Gain>(weights + (i - first), i_step, state[k], x + k * x_stride,
-                                        x_row, y + k, y_row, count);
+          state[k] = column_of<form, Gain>(weights + (i - first), i_step, state[k],
+                                           x + k * x_stride, x_row, y + k, y_row, count);
         }
         return;
       }
@@ -99,9 +107,10 @@ struct rows {
       }
     }
 
+    /// One channel, many steps, of any form.
     template <decay_form Form, input_gain Gain, class State, class T>
-    static State column(const step_weight_t<State>* weight, index_t weight_stride, State h,
-                        const T* x, index_t x_stride, T* y, index_t stride, index_t count) {
+    static State column_of(const step_weight_t<State>* weight, index_t weight_stride, State h,
+                           const T* x, index_t x_stride, T* y, index_t stride, index_t count) {
       for (index_t i = 0; i < count; ++i) {
         h = advance<Form, Gain, State>(weight[i * weight_stride], h,
                                        static_cast<State>(x[i * x_stride]));

@@ -140,22 +140,26 @@ struct simd {
     }
 
     template <decay_form Form, class State, class T>
-    static constexpr bool walks_columns = Form == decay_form::factor&& detail::in_vectors<T, State>;
+    static constexpr bool walks_columns = ebb::rows::kernel::walks_columns<Form, State, T>;
 
-    template <input_gain Gain, class T>
-    static T column(const T* weight, index_t weight_stride, T h, const T* x, index_t x_stride, T* y,
-                    index_t stride, index_t count) {
-      const auto vectors_of_steps = [&]<bool Forward>() {
-        using scan = detail::lane_scan<Arch, Forward, Gain, T>;
-        const index_t whole = count / scan::steps * scan::steps;
-        h = scan::run(weight, weight_stride, h, x, x_stride, y, whole);
-        return whole;
-      };
-      const index_t whole = stride > 0 ? vectors_of_steps.template operator()<true>()
-                                       : vectors_of_steps.template operator()<false>();
-      return portable::template column<decay_form::factor, Gain>(
-          weight + whole * weight_stride, weight_stride, h, x + whole * x_stride, x_stride,
-          y + whole * stride, stride, count - whole);
+    template <input_gain Gain, class State, class T>
+    static State column(const State* weight, index_t weight_stride, State h, const T* x,
+                        index_t x_stride, T* y, index_t stride, index_t count) {
+      index_t whole = 0;
+      if constexpr (detail::in_vectors<T, State>) {
+        const auto vectors_of_steps = [&]<bool Forward>() {
+          using scan = detail::lane_scan<Arch, Forward, Gain, T>;
+          whole = count / scan::steps * scan::steps;
+          h = scan::run(weight, weight_stride, h, x, x_stride, y, whole);
+        };
+        if (stride > 0)
+          vectors_of_steps.template operator()<true>();
+        else
+          vectors_of_steps.template operator()<false>();
+      }
+      return portable::template column<Gain>(weight + whole * weight_stride, weight_stride, h,
+                                             x + whole * x_stride, x_stride, y + whole * stride,
+                                             stride, count - whole);
     }
 
     template <class T>

@@ -43,12 +43,16 @@ index_t run_end(const sequences<State>& where, const walk_range& range, index_t 
   return to;
 }
 
-/// Whether the weights of a decay lie in memory as the kernels want them, in rows of this axis.
+/// Whether what a decay fills lies in memory, in rows of this axis.
 template <class Decay, class State, class Axis>
-concept weights_in_memory =
-    !is_complex<State> && Decay::form == decay_form::factor && requires(const Decay& decay) {
+concept filled_in_memory = requires(const Decay& decay) {
   { decay.rows_at(block_origin{}) } -> std::same_as<stored_rows<State, Axis>>;
 };
+
+/// Whether those are the weights that the kernels want.
+template <class Decay, class State, class Axis>
+concept weights_in_memory =
+    !is_complex<State> && Decay::form == decay_form::factor && filled_in_memory<Decay, State, Axis>;
 
 /// Whether a constant decay has made its weights before.
 template <class Decay, class State>
