@@ -3,6 +3,9 @@
 // `rows`.
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -113,6 +116,66 @@ TEST_CASE_TEMPLATE("steps adjacent in memory", T, float, double) {
     }
   check_turned<ebb::simd<>, T>(16, 32, 1);
   check_turned<ebb::simd<>, T>(1, 33, 0);
+}
+
+// Rows of `row` elements that take more than the caches, `offset` elements after an aligned address:
+// outputs go past the caches, and nothing beside them is written.
+template <class T>
+void check_far(index_t channels, index_t row, index_t offset) {
+  CAPTURE(channels);
+  CAPTURE(row);
+  CAPTURE(offset);
+  const index_t steps = 16'100'000 / (2 * static_cast<index_t>(sizeof(T)) * row) + 2;
+  const auto count = static_cast<std::size_t>(steps * row + 16 + offset);
+  std::vector<T> from(count), to(count, T(7));
+  ebb::test::draws random(1);
+  for (T& value : from) value = static_cast<T>(random.uniform(-1, 1));
+  const auto aligned = [&](std::vector<T>& values) {
+    std::size_t room = count * sizeof(T);
+    void* place = values.data();
+    return static_cast<T*>(std::align(64, sizeof(T), place, room)) + offset;
+  };
+  const ebb::strided_view<T> in(aligned(from), {1, steps, channels}, {0, row}),
+      out(aligned(to), {1, steps, channels}, {0, row});
+  ebb::array<T> right(steps, channels);
+  const auto rates = ebb::rates_of<double>(ebb::geometric_spectrum::extended(1000, 1, 1), channels);
+  const std::span<const double> bind(rates);
+  const auto check = [&](const auto& decay) {
+    for (const direction order : {direction::forward, direction::reverse}) {
+      ebb::scan(decay, in, right, {order});
+      ebb::scan(decay, in, out, {order}, ebb::simd<>{});
+      bool same = true;
+      for (index_t t = 0; t < steps; ++t)
+        same = same && std::memcmp(&out(t, 0), &right(t, 0),
+                                   static_cast<std::size_t>(channels) * sizeof(T)) == 0;
+      CHECK(same);
+    }
+  };
+  const auto factors = ebb::test::random_factors<T, ebb::time_major>(right.size(), 2);
+  check(ebb::stored_factors(factors));
+  check(ebb::constant_decay().bind(bind));
+  check(ebb::post_taper::relative(1000).bind(bind));
+  // An infinite state meets its own decrement: the walk starts again, past what it has written.
+  in(steps / 2, channels - 1) = in(steps / 3, 0) = std::numeric_limits<T>::infinity();
+  check(ebb::post_taper::relative(1000).bind(bind));
+  bool untouched = true;
+  for (index_t t = 0; t + 1 < steps; ++t)
+    for (index_t k = channels; k < row; ++k)
+      untouched = untouched && out.data()[t * row + k] == T(7);
+  CHECK(untouched);
+}
+
+TEST_CASE("rows beyond the caches") {
+  check_far<float>(704, 704, 0);
+  check_far<float>(700, 704, 4);
+  check_far<float>(709, 720, 13);
+  check_far<float>(709, 709, 4);
+  check_far<float>(256, 256, 4);
+  check_far<float>(100, 112, 1);
+  check_far<float>(48, 48, 5);
+  check_far<float>(16, 16, 0);
+  check_far<double>(301, 304, 3);
+  check_far<double>(256, 256, 2);
 }
 
 TEST_CASE_TEMPLATE("rows of up to a few vectors, of several parts, and longer", T, float, double) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <xsimd/xsimd.hpp>
@@ -28,6 +30,48 @@ xsimd::batch<T, Arch> multiply_add(const xsimd::batch<T, Arch>& a, const xsimd::
   }
 #endif
   return xsimd::fma(a, b, c);
+}
+
+/// Through the caches, or past them where a whole vector is aligned: then stream_fence() has to come
+/// before other threads are told of the data.
+enum class store_kind { cached, streamed };
+
+/// Stores v; streamed: at least its lanes first .. first + count - 1, so that no line is first filled
+/// past the caches and then fetched for the sake of others that are there already (2 to 3 times as
+/// long).
+template <store_kind Store, class T, class Arch>
+[[gnu::always_inline]] inline void store(T* to, const xsimd::batch<T, Arch>& v, index_t first,
+                                         index_t count) {
+  if constexpr (Store == store_kind::streamed) {
+    constexpr std::size_t size = sizeof(v.data);
+    if (count < static_cast<index_t>(v.size)) {
+      alignas(64) T values[v.size];
+      v.store_aligned(values);
+      std::copy_n(values + first, count, to + first);
+      return;
+    }
+#if defined(__SSE2__)
+    if (reinterpret_cast<std::uintptr_t>(to) % size == 0) {
+      if constexpr (size == 16 && std::same_as<T, float>) return _mm_stream_ps(to, v);
+      if constexpr (size == 16 && std::same_as<T, double>) return _mm_stream_pd(to, v);
+#if defined(__AVX__)
+      if constexpr (size == 32 && std::same_as<T, float>) return _mm256_stream_ps(to, v);
+      if constexpr (size == 32 && std::same_as<T, double>) return _mm256_stream_pd(to, v);
+#endif
+#if defined(__AVX512F__)
+      if constexpr (size == 64 && std::same_as<T, float>) return _mm512_stream_ps(to, v);
+      if constexpr (size == 64 && std::same_as<T, double>) return _mm512_stream_pd(to, v);
+#endif
+    }
+#endif
+  }
+  v.store_unaligned(to);
+}
+
+inline void stream_fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
 }
 
 /// Lane i of the result is lane Lane::of(i) of v, or, from the number of lanes on, of w.

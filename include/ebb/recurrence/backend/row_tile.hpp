@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <type_traits>
 
 #include <ebb/core/view.hpp>
@@ -65,10 +66,10 @@ class row_tile : tile_of<State> {
   void scan(const Decay& decay, const In& in, const Out& out, const sequences<State>& where,
             const walk_range& range, index_t k) {
     this->load_states(where, range, state_, k, width_);
-    // What is read and written, against what a processor's last cache keeps for one of its cores.
-    far_ = 2 * sizeof(*out.data()) * static_cast<double>(range.length) *
-               static_cast<double>(out.channels()) >
-           16e6;
+    // What whole rows, of which these channels may be a part, take beside what a processor's last
+    // cache keeps for one of its cores. Rows on the stack are always near.
+    const auto row = static_cast<double>(std::abs(in.step_stride()) + std::abs(out.step_stride()));
+    far_ = !turns_out && sizeof(T) * static_cast<double>(range.length) * row > 16e6;
     if constexpr (flies)
       scan_in_flight(decay, in, out, where, range, k);
     else
