@@ -10,6 +10,10 @@
 #define EBB_DETAIL_ISA avx512
 #elif defined(__AVX2__)
 #define EBB_DETAIL_ISA avx2
+#elif defined(__AVX__)
+#define EBB_DETAIL_ISA avx
+#elif defined(__SSE4_2__)
+#define EBB_DETAIL_ISA sse42
 #elif defined(__SSE2__)
 #define EBB_DETAIL_ISA sse2
 #else
