@@ -15,6 +15,8 @@ install(FILES
   "${PROJECT_BINARY_DIR}/ebbConfig.cmake"
   "${PROJECT_BINARY_DIR}/ebbConfigVersion.cmake"
   cmake/ebb-components.cmake
+  cmake/ebb-dispatch.cmake
+  cmake/ebb-isolate-level.cmake
   DESTINATION "${package_dir}")
 
 configure_file(cmake/ebb.pc.in ebb.pc @ONLY)
