@@ -39,6 +39,14 @@ roundings stated() {
           Decay::kind == ebb::decay_kind::position ? 10.0 : 0.0};
 }
 
+/// What a taper by its formula makes, in steps of `each` roundings and exponentials within
+/// `exponential` u: two of those; the exponent: 2u of log, u each of t/t_ref, alpha, two products,
+/// the sum of which is times |log(t / t_ref)| <= reach; and what the filled value has of its own
+/// (docs/accuracy.md, section 2).
+inline roundings taper_roundings(double each, double exponential, double reach) {
+  return {each + exponential, 8 + exponential + 9 * reach};
+}
+
 [[noreturn]] inline void disagree(const std::string& row, const std::string& who, index_t t,
                                   index_t k, double error, double allowed) {
   std::fprintf(stderr,

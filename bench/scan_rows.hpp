@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -33,6 +34,7 @@
 #include "ceilings.hpp"
 #include "measure.hpp"
 #include "problem.hpp"
+#include "rivals.hpp"
 
 namespace bench {
 
@@ -128,13 +130,9 @@ class scan_row {
     race_.add("constant", [&] { ebb::scan(steady, p_.in, p_.out, backend_); });
     race_.add("constant_plain", [&] { plain_constant<T>(factors, p_.in, p_.out); });
     if (p_.count <= (1 << 22)) {
-      // Two exponentials and a step; the exponent: 2u of log, u each of t/t_ref, alpha, two
-      // products, the sum of which is times |log|; and what the filled value has of its own
-      // (docs/accuracy.md, section 2).
-      const double reach =
-          std::log(static_cast<double>(kind.first + p_.size.steps)) + std::log(4096.0);
-      enter_checked("naive", decay, kind.first, {plain_roundings + 2, 10 + 9 * reach},
+      enter_checked("naive", decay, kind.first, taper_roundings(plain_roundings, 2, reach_of(kind)),
                     [&] { naive.scan(kind.first, p_.in, p_.out); });
+      if constexpr (on_one_thread && std::floating_point<T>) enter_rivals(decay, kind, naive);
     }
     enter_scales();
     report(state, "scale");
@@ -170,6 +168,45 @@ class scan_row {
     scan();
     require_agreement(name_, who, decay, p_, first, made);
     race_.add(who, scan);
+  }
+
+  // The same taper with exponentials in vectors; with factors computed before and stored, of which
+  // the scan alone is timed, by us or by the plain loop.
+  template <class Decay>
+  void enter_rivals(const Decay& decay, const taper& kind,
+                    [[maybe_unused]] const naive_taper<T>& naive) {
+#if defined(EBB_BENCH_SIMD)
+    enter_rival<by_xsimd>("xsimd_exp", decay, kind, naive);
+#endif
+#if defined(EBB_BENCH_EIGEN)
+    enter_rival<by_eigen>("eigen_exp", decay, kind, naive);
+#endif
+    computed_ = lines<T>(p_.count, 19);
+    const strided_view<T, Axis> factors(computed_.data(), p_.size.steps, p_.size.channels);
+    compute_factors(decay, kind.first, factors);
+    const auto computed = ebb::stored_factors(factors);
+    const double each = stated<Backend, T, Axis, decltype(computed)>().each;
+    // And exp, within 2u.
+    enter_checked("stored", decay, kind.first, {each + 2},
+                  [this, computed] { ebb::scan(computed, p_.in, p_.out, backend_); });
+    enter_checked("stored_plain", decay, kind.first, {plain_roundings + 2},
+                  [this, factors] { plain_stored<T>(factors, p_.in, p_.out); });
+  }
+  template <class By, class Decay>
+  void enter_rival(const std::string& who, const Decay& decay, const taper& kind,
+                   const naive_taper<T>& naive) {
+    if (std::is_same_v<Axis, ebb::time_major> && p_.size.channels != 1 &&
+        p_.size.channels < By::template narrowest<T>)
+      return;
+    const auto made = taper_roundings(plain_roundings, By::exp_roundings, reach_of(kind));
+    vector_taper<T, By, Backend> rival(naive.rates, naive.alpha, naive.reference);
+    enter_checked(who, decay, kind.first, made, [this, first = kind.first, rival]() mutable {
+      rival.scan(first, p_.in, p_.out);
+    });
+  }
+  // Bounds |log(t / t_ref)|.
+  double reach_of(const taper& kind) const {
+    return std::log(static_cast<double>(kind.first + p_.size.steps)) + std::log(4096.0);
   }
 
   // Ours; the same on one thread where this row has several; the way back.
@@ -249,6 +286,10 @@ class scan_row {
       if (seconds.has("constant"))
         count("post_over_constant", "ours", seconds.faster("constant", "constant_plain"));
       count("naive_over_post", "naive", "ours");
+      count("xsimd_exp_over_post", "xsimd_exp", "ours");
+      count("eigen_exp_over_post", "eigen_exp", "ours");
+      if (seconds.has("stored"))
+        count("stored_over_post", seconds.faster("stored", "stored_plain"), "ours");
       count("backward_over_forward", "backward", "ours");
       count("threads_over_one", "ours", "one");
     }
@@ -261,6 +302,7 @@ class scan_row {
   problem<T, Axis> p_;
   contest race_;
   index_t first_ = 1;
+  lines<T> computed_;
 };
 
 /// Which rows a run without a filter has: one type and layout in full, of the others a sample.
