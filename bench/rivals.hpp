@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -24,12 +25,11 @@
 
 namespace bench {
 
-// How exponentials of vectors are taken. `exp_roundings`: how many u an exponential is off by, at
-// most what was measured over 4e7 arguments on all levels of x86-64, rounded up. `narrowest`: as
-// many channels as it takes for rows to be vectors.
+// How exponentials of vectors are taken. `exp_roundings`: within how many u, which is checked before
+// they are timed. `narrowest`: as many channels as it takes for rows to be vectors.
 
 #if defined(EBB_BENCH_SIMD)
-/// xsimd: 2.2 u of float, 1.3 u of double.
+/// xsimd's batches.
 struct by_xsimd {
   static constexpr double exp_roundings = 3;
   template <class T>
@@ -62,7 +62,7 @@ struct by_xsimd {
 #endif
 
 #if defined(EBB_BENCH_EIGEN)
-/// Eigen's arrays: 5.1 u of float, 2.4 u of double.
+/// Eigen's arrays.
 struct by_eigen {
   static constexpr double exp_roundings = 6;
   template <class T>
@@ -145,6 +145,26 @@ class vector_taper {
   T reference_;
   std::vector<T> log_times_, decays_;
 };
+
+/// The largest error of By's exponential of 0 .. log of the smallest normal number, in u; taken by
+/// `fill`, of a taper without a taper: a = exp(-r exp(0 l)).
+template <class By, class T>
+double largest_exp_error() {
+  constexpr index_t count = 1 << 16, room = 64;
+  const double end = std::log(static_cast<double>(std::numeric_limits<T>::min()));
+  std::vector<T> zeros(room), a(room);
+  double largest = 0;
+  for (index_t i = 0; i < count; ++i) {
+    // Half of them next to 0, where decays are slow.
+    const double place = static_cast<double>(i) / count;
+    const T x = static_cast<T>(i % 2 == 0 ? end * place : -std::exp(-16 * place));
+    By::fill(-x, T(0), zeros.data(), a.data(), index_t{16});
+    const auto exact = std::exp(static_cast<long double>(x));
+    const auto error = std::abs((static_cast<long double>(a[0]) - exact) / exact);
+    largest = std::max(largest, static_cast<double>(error));
+  }
+  return largest / (static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
+}
 
 /// The factors of a decay at all steps and channels, exponentials within 2u of what it fills.
 template <class T, class Axis, class Decay>

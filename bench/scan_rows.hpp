@@ -198,6 +198,8 @@ class scan_row {
     if (std::is_same_v<Axis, ebb::time_major> && p_.size.channels != 1 &&
         p_.size.channels < By::template narrowest<T>)
       return;
+    static const double exp_error = largest_exp_error<By, T>();
+    if (!(exp_error <= By::exp_roundings)) disagree(name_, who, 0, 0, exp_error, By::exp_roundings);
     const auto made = taper_roundings(plain_roundings, By::exp_roundings, reach_of(kind));
     vector_taper<T, By, Backend> rival(naive.rates, naive.alpha, naive.reference);
     enter_checked(who, decay, kind.first, made, [this, first = kind.first, rival]() mutable {
