@@ -25,8 +25,8 @@
 
 namespace bench {
 
-// How exponentials of vectors are taken. `exp_roundings`: within how many u, which is checked before
-// they are timed. `narrowest`: as many channels as it takes for rows to be vectors.
+// How exponentials of vectors are taken. `exp_roundings`: within how many u; checked before they
+// are timed. `narrowest`: as many channels as it takes for rows to be vectors.
 
 #if defined(EBB_BENCH_SIMD)
 /// xsimd's batches.
