@@ -305,13 +305,15 @@ TEST_CASE("data without elements, whatever its extents") {
   CHECK(executor.calls == 0);
 }
 
+// A move that copies, and work after it, are what is tested.
+// NOLINTBEGIN(bugprone-use-after-move, performance-move-const-arg)
 TEST_CASE("a move leaves the backend able to work") {
   ebb::array<float> a(100, 3), b(100, 3), right(100, 3), h(100, 3);
   for (index_t i = 0; i < 300; ++i) a.data()[i] = 0.5f, b.data()[i] = float(i % 7);
   ebb::scan(a, b, right);
   ebb::threads<> one(2, {}, 1);
   ebb::threads<> two = std::move(one);
-  ebb::scan(a, b, h, one);  // NOLINT(bugprone-use-after-move): what is tested
+  ebb::scan(a, b, h, one);
   CHECK(same_bits(h, right));
   one = std::move(two);
   ebb::automatic<> three{std::move(one)};
@@ -327,6 +329,7 @@ TEST_CASE("a move leaves the backend able to work") {
   ebb::scan(c, x, y, three);
   ebb::scan(c, x, y, four);
 }
+// NOLINTEND(bugprone-use-after-move, performance-move-const-arg)
 
 TEST_CASE("a step on threads") {
   const auto memory =

@@ -65,7 +65,7 @@ class listed_spectrum {
                           list_.size());
     const Work log_two = meaning_ == meaning::half_life ? Work(log(Work(2))) : Work(0);
     const auto rate = [&](std::size_t k) {
-      const Work value(list_[k]);
+      Work value(list_[k]);  // not const: it moves out
       if (meaning_ == meaning::rate) return value;
       return meaning_ == meaning::half_life ? Work(log_two / value) : Work(-log(value));
     };
