@@ -80,7 +80,8 @@ void check_paths(bool keep_states) {
     ebb::scan_tree(decay, in_place, in_place, tree, Backend{});
     CHECK(ebb::test::same_bits(in_place, out));
   };
-  run(by_position, [&](const auto&) -> const auto& { return by_position; });
+  run(
+      by_position, [&](const auto&) -> const auto& { return by_position; });
   run(ebb::stored_factors(factors), [](const auto& a) { return ebb::stored_factors(a); });
 }
 
