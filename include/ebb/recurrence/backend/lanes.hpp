@@ -43,9 +43,9 @@ template <store_kind Store, class T, class Arch>
 [[gnu::always_inline]] inline void store(T* to, const xsimd::batch<T, Arch>& v, index_t first,
                                          index_t count) {
   if constexpr (Store == store_kind::streamed) {
-    constexpr std::size_t size = sizeof(v.data);
-    if (count < static_cast<index_t>(v.size)) {
-      alignas(64) T values[v.size];
+    constexpr std::size_t size = sizeof(v.data), lanes = xsimd::batch<T, Arch>::size;
+    if (count < static_cast<index_t>(lanes)) {
+      alignas(64) T values[lanes];
       v.store_aligned(values);
       std::copy_n(values + first, count, to + first);
       return;
