@@ -65,11 +65,15 @@ Batch advance_batch(const Batch& weight, const Mask& kept, const Batch& h, const
 
 /// The scan over tiles, as `rows`, with the channels of a step in vector registers of `Arch`.
 ///
-/// float and double data in states of their own type go by vectors: of channels where those are
-/// adjacent in the output, of steps where those are and the decay gives factors. The rest (complex
-/// numbers, 16-bit storage, states wider than the data, log-decays in the second layout, rows of
-/// less than a vector) takes the loops of `rows`. The last vector of a row that does not fill it
-/// overlaps the one before, so where an element lies in its row does not change its bits.
+/// float and double data in states of their own type go by vectors: of channels, or of steps where
+/// each channel's factors, inputs and outputs lie one after the other (`channel_major` data; one
+/// channel alone). Other data whose steps are adjacent is turned into rows on the stack. The rest
+/// (complex numbers, 16-bit storage, states wider than the data, rows of less than a vector) takes
+/// the loops of `rows`. Vectors of a row may overlap, so where an element lies in its row does not
+/// change its bits.
+///
+/// Where rows take more than 16 MB in all, outputs go past the caches, if all rows are aligned alike
+/// (their distance is a multiple of a vector): whoever reads them soon after finds them in memory.
 ///
 /// Cost: as rows, but not at the mercy of the compiler's vectoriser; no allocation, no alignment
 /// needed.
