@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -58,16 +60,24 @@ struct inline_executor {
 /// taken, or that comes from within a call, runs on its own thread. Workers are started by the
 /// first run that has use for them, and nothing allocates after that.
 ///
-/// Cost: the time in which the system wakes a thread, some tens of us, of which the caller spends a
-/// few itself: it works while the others wake up, and nobody ever spins.
+/// Cost: the time in which the system wakes a thread, some tens of us and more after a long sleep,
+/// of which the caller spends a few itself: it works while the others wake up. So that runs that
+/// follow each other need not wait for it, a worker that has finished looks for the next run for up
+/// to `patience` before it sleeps, and the caller as long for the last worker. Both yield the
+/// processor at every look, and nobody looks where threads outnumber processors: waiting that keeps
+/// a processor from those who have work costs milliseconds (docs/benchmarks.md).
 class thread_pool {
  public:
+  /// How long a thread that waits stays awake.
+  static constexpr std::chrono::microseconds patience{30};
+
   /// One thread for each processor that this process may use.
-  thread_pool() : thread_pool(std::max<index_t>(1, std::thread::hardware_concurrency())) {}
+  thread_pool() : thread_pool(processors()) {}
 
   /// @param threads  how many work at once, the caller included, 1 <= threads <= 4096
   /// @throws domain_error outside this domain.
-  explicit thread_pool(index_t threads) : threads_(threads) {
+  explicit thread_pool(index_t threads)
+      : threads_(threads), useful_(std::min(threads, processors()) - 1) {
     detail::require_domain(threads >= 1 && threads <= 4096, "thread_pool",
                            "need 1 <= threads <= 4096", threads);
   }
@@ -80,6 +90,7 @@ class thread_pool {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
+      news_.fetch_add(1, std::memory_order_release);
     }
     work_.notify_all();
     for (std::thread& worker : workers_) worker.join();
@@ -108,8 +119,8 @@ class thread_pool {
     const void* context;
     index_t count;
     std::atomic<index_t> next{0};
-    index_t inside = 0;          // workers at it; guarded by the pool's mutex
-    std::exception_ptr error{};  // the first one; the same
+    std::atomic<index_t> inside{0};  // workers at it; changed under the pool's mutex
+    std::exception_ptr error{};      // the first one; guarded by the mutex
 
     bool open() const { return next.load(std::memory_order_relaxed) < count; }
 
@@ -137,27 +148,49 @@ class thread_pool {
     }
   };
 
+  static index_t processors() { return std::max<index_t>(1, std::thread::hardware_concurrency()); }
+
+  // Looks for something to happen, for as long as patience lasts.
+  template <class Happened>
+  void look_for(const Happened& happened) const {
+    if (useful_ < threads_ - 1) return;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!happened() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+
   // False where the workers are taken.
   bool publish(job& all) {
-    std::size_t wanted = 0;
+    index_t wanted = 0;
+    bool everyone = false;
     {
       const std::lock_guard lock(mutex_);
       if (current_) return false;
       if (workers_.empty()) start();
       current_ = &all;
-      wanted = std::min(workers_.size(), static_cast<std::size_t>(all.count - 1));
+      news_.fetch_add(1, std::memory_order_release);
+      // Those who are awake look for work before they sleep.
+      const auto workers = static_cast<index_t>(workers_.size());
+      wanted = std::min(std::max<index_t>(1, useful_), all.count - 1) - (workers - asleep_);
+      everyone = wanted >= asleep_;
     }
-    if (wanted == workers_.size())
+    if (everyone)
       work_.notify_all();
     else
-      for (std::size_t i = 0; i < wanted; ++i) work_.notify_one();
+      for (index_t i = 0; i < wanted; ++i) work_.notify_one();
     return true;
   }
 
   void retire(job& all) {
+    const auto left = [&] { return all.inside.load(std::memory_order_acquire) == 0; };
+    {
+      const std::lock_guard lock(mutex_);
+      current_ = nullptr;
+      if (left()) return;
+    }
+    look_for(left);
+    // Also where all have left: the last one may still be about to say so.
     std::unique_lock lock(mutex_);
-    current_ = nullptr;
-    left_.wait(lock, [&] { return all.inside == 0; });
+    left_.wait(lock, left);
   }
 
   void start() {
@@ -167,8 +200,17 @@ class thread_pool {
 
   void serve() {
     std::unique_lock lock(mutex_);
+    const auto called = [this] { return stopping_ || (current_ && current_->open()); };
     for (;;) {
-      work_.wait(lock, [this] { return stopping_ || (current_ && current_->open()); });
+      if (!called()) {
+        const std::uint64_t before = news_.load(std::memory_order_relaxed);
+        lock.unlock();
+        look_for([&] { return news_.load(std::memory_order_acquire) != before; });
+        lock.lock();
+        ++asleep_;
+        work_.wait(lock, called);
+        --asleep_;
+      }
       if (stopping_) return;
       job& all = *current_;
       ++all.inside;
@@ -179,11 +221,13 @@ class thread_pool {
     }
   }
 
-  index_t threads_;
+  index_t threads_, useful_;  // useful_: workers that find a processor beside the caller
   std::mutex mutex_;
   std::condition_variable work_, left_;
   job* current_ = nullptr;
   bool stopping_ = false;
+  index_t asleep_ = 0;                  // workers that need a call
+  std::atomic<std::uint64_t> news_{0};  // how many runs there were
   std::vector<std::thread> workers_;
 };
 
