@@ -229,6 +229,13 @@ class threads {
   threads& operator=(const threads&) = default;
 
   const Inner& inner() const { return inner_; }
+  Executor& shared_executor() const { return *executor_; }
+  index_t minimum_work() const { return minimum_work_; }
+  /// How many calls the executor runs at once, 1 <= . <= 2^16.
+  index_t at_once() const {
+    return std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1,
+                               detail::scan_partition::most_threads);
+  }
 
   template <class Decay, scan_scalar T, class InAxis, class OutAxis, class State>
   void scan(const Decay& decay, const strided_view<const T, InAxis>& in,
@@ -236,9 +243,7 @@ class threads {
             const scan_options& options) const {
     // Narrow ranges pay where elements cost much more than their memory.
     constexpr bool costly = detail::takes_exponentials<Decay> || !std::same_as<T, State>;
-    const auto at_once = std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1,
-                                             detail::scan_partition::most_threads);
-    const detail::scan_partition parts(out, where, at_once, minimum_work_, costly);
+    const detail::scan_partition parts(out, where, at_once(), minimum_work_, costly);
     if (parts.tasks() == 1) return inner_.scan(decay, in, out, where, options);
     executor_->run(parts.tasks(), [&](index_t task) {
       parts.for_each_part(task, [&](index_t b, index_t s, index_t count, index_t k, index_t n) {
