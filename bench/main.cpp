@@ -88,6 +88,7 @@ void offer_all() {
   offer_complex_time_major();
   offer_complex_channel_major();
   offer_steps();
+  offer_crossovers();
 }
 
 // Before minutes go by: can the files be written where they are to be?

@@ -47,7 +47,9 @@ constexpr struct {
              {"eigen_exp_over_post", 2},
              {"stored_over_post", 2},
              {"backward_over_forward", 2},
-             {"threads_over_one", 2}};
+             {"threads_over_one", 2},
+             {"halves_over_one", 2},
+             {"after_pause", 2}};
 
 const double* find(const row_result& row, std::string_view name) {
   for (const auto& [counter, value] : row.counters)
@@ -71,6 +73,7 @@ std::vector<std::string> parts_of(const std::string& name) {
 // scan, post_relative_1 -> "scan, post".
 std::string family_of(const std::string& name) {
   const auto parts = parts_of(name);
+  if (parts.front() == "crossover") return "crossover";
   if (parts.front() != "scan" && parts.front() != "step") return "ceilings";
   return parts.front() + ", " + parts.at(2).substr(0, parts.at(2).find('_'));
 }

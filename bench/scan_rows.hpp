@@ -19,8 +19,10 @@
 #include <ebb/core/executor.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/decay/shifted.hpp>
 #include <ebb/decay/stored.hpp>
 #include <ebb/recurrence/backend/automatic.hpp>
+#include <ebb/recurrence/backend/over_time.hpp>
 #include <ebb/recurrence/backend/rows.hpp>
 #include <ebb/recurrence/backend/threads.hpp>
 #include <ebb/recurrence/scan.hpp>
@@ -225,6 +227,18 @@ class scan_row {
         ebb::scan(decay, p_.in, p_.out, where, {}, fastest{});
         written(p_.out.data());
       });
+      // What is to be had: each thread scans its share of the steps from state 0.
+      race_.add("halves", [this, &decay] {
+        const index_t parts = pool_.concurrency(), steps = p_.size.steps;
+        pool_.run(parts, [&](index_t i) {
+          const index_t begin = steps * i / parts, count = steps * (i + 1) / parts - begin;
+          const index_t position = first_ + begin;
+          const sequences part{.first_positions = {&position, 1}};
+          ebb::scan(ebb::shifted_decay(decay, {0, begin, 0}), p_.in.steps_from(begin, count),
+                    p_.out.steps_from(begin, count), part, {}, fastest{});
+        });
+        written(p_.out.data());
+      });
     } else if (p_.spare.data()) {
       race_.add("backward", [this, &decay, where] {
         ebb::scan_vjp(decay, p_.out, p_.out, ebb::scan_cotangents<T, T, Axis>{.outputs = p_.in},
@@ -294,6 +308,7 @@ class scan_row {
         count("stored_over_post", seconds.faster("stored", "stored_plain"), "ours");
       count("backward_over_forward", "backward", "ours");
       count("threads_over_one", "ours", "one");
+      count("halves_over_one", "halves", "one");
     }
   }
 
@@ -378,6 +393,8 @@ void offer_scans() {
                          [] { return ebb::automatic<fastest>(); });
   offer_backend<T, Axis>("threads" + inside + ">", timing::wall_least, processors,
                          threads(processors));
+  offer_backend<T, Axis>("over_time" + inside + ">", timing::wall_least, processors,
+                         [] { return ebb::over_time<fastest>(); });
   for (const index_t count : {2, 4, 8})
     offer_backend<T, Axis>("threads" + inside + "," + std::to_string(count) + ">",
                            count > processors ? timing::wall_median : timing::wall_least, count,
@@ -393,5 +410,6 @@ void offer_complex_time_major();
 void offer_complex_channel_major();
 void offer_steps();
 void offer_ceilings();
+void offer_crossovers();
 
 }  // namespace bench

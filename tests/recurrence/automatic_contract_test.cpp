@@ -27,9 +27,9 @@ TEST_CASE_TEMPLATE("automatic keeps the scan contract", Config,
                    config<ebb::rows, double, double, channel_major, channel_major, true>,
                    config<ebb::reference, std::complex<double>, std::complex<double>, time_major,
                           channel_major, false, std::complex<long double>>) {
-  // 4 x 80 x 70 elements with an exponential each go to the pool, the others do not.
+  // 4 x 160 x 70 elements with an exponential each go to the pool, the others do not.
   ebb::test::check_scan_contract<Config>({0, 1, 2, 65}, {1, 3, 80},
-                                         {{4, 80, 70}, {1, 300, 2}, {3, 64, 0}});
+                                         {{4, 160, 70}, {1, 300, 2}, {3, 64, 0}});
 }
 
 TEST_CASE("boundary cases") {
@@ -69,14 +69,14 @@ TEST_CASE("large scans go to the executor") {
   // A taper takes no exponentials either.
   CHECK(runs(taper, {2, 2048, 64}) == 1);
   CHECK(runs(taper, {2, 2047, 64}) == 0);
-  // An exponential for each element: 2^14. Stored factors take none, stored logarithms do.
-  const ebb::array<float> a(256, 64), fewer(255, 64), padded(400, 64);
-  CHECK(runs(ebb::stored_factors(a), {1, 256, 64}) == 0);
-  CHECK(runs(ebb::stored_logs(a), {1, 256, 64}) == 1);
-  CHECK(runs(ebb::stored_logs(fewer), {1, 255, 64}) == 0);
+  // An exponential for each element: 2^15. Stored factors take none, stored logarithms do.
+  const ebb::array<float> a(512, 64), fewer(511, 64), padded(700, 64);
+  CHECK(runs(ebb::stored_factors(a), {1, 512, 64}) == 0);
+  CHECK(runs(ebb::stored_logs(a), {1, 512, 64}) == 1);
+  CHECK(runs(ebb::stored_logs(fewer), {1, 511, 64}) == 0);
   // Padding is no work.
-  CHECK(runs(ebb::stored_logs(padded), {1, 400, 64}, {100, 150, 356}) == 1);
-  CHECK(runs(ebb::stored_logs(padded), {1, 400, 64}, {100, 150, 355}) == 0);
+  CHECK(runs(ebb::stored_logs(padded), {1, 700, 64}, {100, 150, 612}) == 1);
+  CHECK(runs(ebb::stored_logs(padded), {1, 700, 64}, {100, 150, 611}) == 0);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <ebb/decay/average.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/decay/shifted.hpp>
 #include <ebb/recurrence/backend/over_time.hpp>
 
 #include "support/scan_adversarial.hpp"
@@ -180,6 +181,41 @@ TEST_CASE("a reset erases what came before its chunk") {
       }
       CHECK(right);
     }
+}
+
+TEST_CASE("products over many steps") {
+  constexpr index_t steps = 9000;
+  const auto check = [&]<class State, class Wide>(const auto& decay, State, Wide, index_t first) {
+    const extents size{1, steps, 3};
+    auto in = ebb::test::random_inputs<State, time_major>(size, 8);
+    // Most steps without an input, so that old states stay in view.
+    for (index_t t = 0; t < steps; ++t)
+      for (index_t k = 0; k < 3; ++k) in(t, k) *= State(t % 1500 == 0);
+    const ebb::sequences<State> where{.first_positions = {&first, 1}};
+    for (const direction order : {direction::forward, direction::reverse}) {
+      ebb::array<State> h(size);
+      ebb::scan(decay, in, h, where, {order}, cut_backwards<>());
+      const auto truth = ebb::test::truth_of<Wide>(decay, std::as_const(in).view(), where, order);
+      ebb::test::check_bound<cut_backwards<>, State>(
+          std::as_const(h).view(), truth,
+          ebb::step_kind_of<std::remove_cvref_t<decltype(decay)>, State>, State(0));
+    }
+  };
+  const std::vector<double> rates{0, 1e-5, 0.02};
+  // Phases at which both components are smaller than the number.
+  const std::vector<std::complex<double>> turning{{1e-7, 0.8}, {1e-5, 2.4}, {0.02, 1.1}};
+  const auto turns = ebb::constant_decay().bind(std::span<const std::complex<double>>(turning));
+  const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
+  check(turns, std::complex<double>(), std::complex<long double>(), 1);
+  check(turns, complex(), std::complex<long double>(), 1);
+  check(constant, 0.0, 0.0L, 1);
+  check(constant, 0.0f, 0.0L, 1);
+  for (const index_t first : {index_t{1}, index_t{10000}, index_t{1} << 40}) {
+    const auto taper = ebb::post_taper::relative(4096).bind(std::span<const double>(rates));
+    check(taper, 0.0, 0.0L, first);
+    check(taper, 0.0f, 0.0L, first);
+    check(ebb::shifted_decay(taper, {0, 0, 0}), 0.0, 0.0L, first);  // which has no closed form
+  }
 }
 
 TEST_CASE("one channel in rows of any distance") {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <ebb/core/array.hpp>
+#include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/recurrence/backend/automatic.hpp>
 #include <ebb/recurrence/backend/threads.hpp>
@@ -234,6 +235,14 @@ TEST_CASE("as many tasks as there is work for") {
   CHECK(calls({1, 1000, 31}, true) == 0);
   CHECK(calls({2, 1000, 96}, true) == 4);
   CHECK(calls({2, 1000, 96}, false) == 2);
+  // Constant decays are followed in ranges of 1024 bytes, stored ones in ranges of 2048.
+  const std::vector<double> rates(768, 0.5);
+  backwards executor;
+  const ebb::threads<ebb::rows, backwards> backend(executor, {}, 1000);
+  ebb::array<float> h(1000, 768);
+  ebb::scan(ebb::constant_decay().bind(std::span<const double>(rates)), h, h, backend);
+  CHECK(executor.calls == 3);
+  CHECK(calls({1, 1000, 768}, false) == 0);
 }
 
 TEST_CASE("the same bits for any number of threads") {

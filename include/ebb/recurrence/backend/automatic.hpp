@@ -21,10 +21,13 @@ namespace ebb::inline EBB_ABI {
 /// log-decay for each, whose exponential costs more than the rest of a step, an element counts
 /// as `exponential_work` of them.
 ///
-/// Why this threshold: with `rows` an element takes 0.2 to 1 ns (docs/benchmarks.md), with an
-/// exponential of its own several, so that work of 2^18 takes 50 to 250 us. A sleeping thread needs
-/// some tens of us to be at work; two threads then finish work of t us about half of those after
-/// t / 2. For `simd` on data in the caches the threshold is low: 2^18 elements take it 30 us.
+/// Where the threshold comes from: with eight sequences of 64 channels, calls one after the other,
+/// two threads take 0.57 of the time of one at 2^18 elements, 65 us of work, and break even at 2^15.
+/// When the pool's thread sleeps, 200 us after the last call, they break even at 2^18, and take 0.76
+/// at 2^19; with an exponential for each element at 2^15, 80 us, and 0.70 at 2^16. The table is in
+/// docs/benchmarks.md. The first steps of a taper cost more than exponentials, later ones as little
+/// as the others; it is taken for the latter. Of one sequence of too few channels to cut, all work
+/// is on one thread: over_time.hpp cuts that.
 ///
 /// Cost: that of the backend taken; memory as threads. Accuracy: error_bound of `Single`.
 ///
@@ -40,7 +43,7 @@ class automatic {
   static constexpr determinism repeats = threads<Single, Executor>::repeats;
 
   static constexpr index_t threshold = index_t{1} << 18;
-  static constexpr index_t exponential_work = 16;
+  static constexpr index_t exponential_work = 8;
 
   static constexpr double error_bound(index_t steps, const step_kind& kind = {}) {
     return threads<Single, Executor>::error_bound(steps, kind);

@@ -64,7 +64,7 @@ struct scaled {
   }
   /// To the power n >= 1. A factor's relative error counts n times, each product once.
   scaled power(index_t n) const {
-    const Real estimate = static_cast<Real>(n) * std::log(size(value));
+    const Real estimate = static_cast<Real>(n) * std::log(std::abs(value));
     if (exponent == 0 && estimate < gone_below) return value == Wide(0) ? *this : gone();
     if (exponent == 0 && estimate <= 0 && estimate > gone_below / 4) {
       Wide all(1), square = value;  // no power on the way is smaller than the result
@@ -270,18 +270,20 @@ class decay_products {
         return loaded_factor(x);
       }
     }
-    static bool in_range(const Real& x) {
+    // In numbers, not in truth values, so that loops of it become vectors.
+    static std::int64_t in_range(const Real& x) {
       constexpr Real most = static_cast<Real>(0x1p100), least = static_cast<Real>(0x1p-100);
-      return (x > least) & (x < most);
+      return static_cast<std::int64_t>(x > least) & static_cast<std::int64_t>(x < most);
     }
     // Whether all of these, times what there is, stay in the middle of the range.
     bool sound(const wide* by, index_t k, index_t count) const {
-      std::int64_t unsound = 0;
+      std::int64_t sound_ones = 0;
       for (index_t c = 0; c < count; ++c) {
         const Real own = result::size(by[c]), before = result::size(value[k + c]);
-        unsound += !((in_range(own) & in_range(own * before)) | (before == 0));
+        sound_ones +=
+            (in_range(own) & in_range(own * before)) | static_cast<std::int64_t>(before == Real(0));
       }
-      return unsound == 0;
+      return sound_ones == count;
     }
     void add(const State* x, index_t row, index_t width, index_t count) {
       for (; count >= group; count -= group, x += group * row) add_group(x, row, width, group);
@@ -310,12 +312,16 @@ class decay_products {
     }
     void take(index_t k, const product_totals& other, index_t count) {
       wide all = value[k];
-      bool sound = true;
+      std::int64_t sound_ones = 0;
       for (index_t i = 0; i < count; ++i) {
         all = product(all, other.value[i]);
-        sound = sound & in_range(result::size(all)) & (other.exponent[i] == 0);
+        sound_ones +=
+            in_range(result::size(all)) & static_cast<std::int64_t>(other.exponent[i] == 0);
       }
-      if (sound) return void(value[k] = all);
+      if (sound_ones == count) {
+        value[k] = all;
+        return;
+      }
       result total = get(k);
       for (index_t i = 0; i < count; ++i) total.multiply(other.get(i));
       set(k, total);

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -43,7 +44,7 @@ class time_cuts {
  public:
   static constexpr index_t shortest = 64;  // steps of a chunk
 
-  /// @param work  elements that make a chunk worth handing out, >= 1
+  /// @param work  elements that make a chunk worth handing out, >= 1; a step counts as 64 at least
   template <class State>
   time_cuts(const extents& size, const sequences<State>& where, index_t parts, index_t work,
             double cost, direction order)
@@ -52,7 +53,7 @@ class time_cuts {
     const index_t steps =
         where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
     all_ = size.batches * steps;
-    least_ = std::max(shortest, (work + size.channels - 1) / size.channels);
+    least_ = std::max(shortest, work / std::max<index_t>(size.channels, 64));
     if (all_ < 2 * least_) return;
     for (index_t b = 0; b < size.batches; ++b)
       for (index_t s = 0; s < where.count(); ++s) {
@@ -275,9 +276,12 @@ class cut_scan {
 /// One channel in time-major order without padding is scanned as the channel-major data it also is:
 /// by vectors of steps, where `Inner` has them.
 ///
-/// Cost: p / (p + 1) more work than `Inner` and a second meeting of the threads: with two threads
-/// about 2/3 of the time of one, where the memory can feed both. Memory: for each chunk N states and
-/// N products, allocated by each call that cuts, and 32 KB of stack for each thread.
+/// Cost: two threads do 4/3 of the work of one (3/2 with stored factors), P threads at most twice
+/// as much, and meet twice: calls of less than about 2^21 elements, a step counting as 64 of them at
+/// least and an exponential as 16, go to `threads`. Memory: for each chunk N states and N products,
+/// allocated by each call that cuts, and 32 KB of stack for each thread. docs/benchmarks.md says
+/// where that pays: one channel and few channels with costly decays; hardly where memory is the
+/// limit.
 /// Accuracy: error_bound below. Bits: those of the same number of parts, which is that of the
 /// executor's threads if left out; on any number of threads where it is given and `Inner` repeats
 /// itself.
@@ -319,7 +323,7 @@ class over_time {
             const scan_options& options) const {
     const index_t parts =
         std::min(parts_ > 0 ? parts_ : parallel_.at_once(), detail::scan_partition::most_threads);
-    const detail::time_cuts cuts(out.size(), where, parts, parallel_.minimum_work(), cost<Decay>,
+    const detail::time_cuts cuts(out.size(), where, parts, chunk_work<Decay>(), cost<Decay>,
                                  options.order);
     if (cuts.chunks().empty()) return parallel_.scan(decay, in, out, where, options);
     if constexpr (std::same_as<InAxis, time_major> && std::same_as<OutAxis, time_major>) {
@@ -342,6 +346,14 @@ class over_time {
   template <class Decay>
   static constexpr double cost =
       Decay::kind == decay_kind::stored&& Decay::form == decay_form::factor ? 1.5 : 1;
+
+  // Two meetings of the threads take some tens of us, as long as a scan of 2^19 elements.
+  template <class Decay>
+  index_t chunk_work() const {
+    constexpr index_t usual = detail::takes_exponentials<Decay> ? 8 : 128;
+    const index_t most = std::numeric_limits<index_t>::max() / usual;
+    return usual * std::min(parallel_.minimum_work(), most);
+  }
 
   template <class Decay, class Body>
   static void with_columns(const Decay& decay, const Body& body) {

@@ -31,10 +31,11 @@ class scan_partition {
   /// @param out      the view that is written; its memory decides where cache lines begin
   /// @param threads  how many work at once, 1 <= threads <= most_threads
   /// @param minimum  least number of elements that make a task, >= 1
+  /// @param wide_bytes  least width of a range of channels in memory, but for narrow ones
   /// @param narrow   whether ranges of channels may be narrow in memory
   template <class T, class Axis, class State>
   scan_partition(const strided_view<T, Axis>& out, const sequences<State>& where, index_t threads,
-                 index_t minimum, bool narrow)
+                 index_t minimum, index_t wide_bytes, bool narrow)
       : offsets_(where.offsets), sequences_(where.count()), channels_(out.channels()) {
     if (out.empty() || threads == 1) return;  // products of an empty view's extents may overflow
     rows_ = out.batches() * sequences_;
@@ -82,10 +83,8 @@ class scan_partition {
   }
 
  private:
-  // Processors fetch lines of 64 bytes in pairs. Narrow parts of rows defeat their prefetching: a
-  // scan of stored factors in ranges of 256 bytes takes 1.3 times as long in cache, and twice as
-  // long beyond it. From 2048 bytes on one thread goes by such ranges, too.
-  static constexpr index_t line_bytes = 128, wide_bytes = 2048;
+  // Processors fetch lines of 64 bytes in pairs.
+  static constexpr index_t line_bytes = 128;
 
   template <class State>
   static index_t longest_sequence(const sequences<State>& where, index_t steps) {
@@ -120,6 +119,13 @@ class scan_partition {
   index_t line_ = 1, lead_ = 0;  // in elements: of a pair of lines; from where one begins to out
   index_t ranges_ = 1, groups_ = 1;
 };
+
+/// Least bytes of a step in a range of channels. Narrow parts of rows defeat the prefetching of the
+/// processor: at 768 channels two threads take 0.7 (constant) and 0.6 (tapered decays) of the time
+/// of one in ranges of 1024 bytes; but stored factors, an array more to follow, 1.2 times that time
+/// below 2048 bytes, and in ranges of 256 bytes all of them up to twice that time beyond the caches.
+template <class Decay>
+inline constexpr index_t range_bytes = Decay::kind == decay_kind::stored ? 2048 : 1024;
 
 /// Whether a decay has an exponential for each element, which costs more than the rest of a step.
 template <class Decay>
@@ -162,7 +168,7 @@ sequences<State> part_of(const sequences<State>& where, index_t steps, index_t b
 /// other channels and sequences are in the call (they do not with rows and reference).
 ///
 /// A sequence is not cut over time, so a single one can only be cut over channels. In time-major
-/// order a range is at least 2048 bytes of each step, or, where elements cost more than their
+/// order a range is at least 1024 bytes of each step, of stored decays 2048, or, where elements cost more than their
 /// memory (decays with an exponential for each, data narrower than the state), 128 bytes. With
 /// fewer channels than two such ranges a single sequence runs on one thread.
 ///
@@ -243,7 +249,8 @@ class threads {
             const scan_options& options) const {
     // Narrow ranges pay where elements cost much more than their memory.
     constexpr bool costly = detail::takes_exponentials<Decay> || !std::same_as<T, State>;
-    const detail::scan_partition parts(out, where, at_once(), minimum_work_, costly);
+    const detail::scan_partition parts(out, where, at_once(), minimum_work_,
+                                       detail::range_bytes<Decay>, costly);
     if (parts.tasks() == 1) return inner_.scan(decay, in, out, where, options);
     executor_->run(parts.tasks(), [&](index_t task) {
       parts.for_each_part(task, [&](index_t b, index_t s, index_t count, index_t k, index_t n) {
