@@ -275,15 +275,26 @@ class decay_products {
       constexpr Real most = static_cast<Real>(0x1p100), least = static_cast<Real>(0x1p-100);
       return static_cast<std::int64_t>(x > least) & static_cast<std::int64_t>(x < most);
     }
-    // Whether all of these, times what there is, stay in the middle of the range.
+    // Whether all of these lie in the middle of the range, but for those that multiply 0.
     bool sound(const wide* by, index_t k, index_t count) const {
       std::int64_t sound_ones = 0;
-      for (index_t c = 0; c < count; ++c) {
-        const Real own = result::size(by[c]), before = result::size(value[k + c]);
-        sound_ones +=
-            (in_range(own) & in_range(own * before)) | static_cast<std::int64_t>(before == Real(0));
-      }
+      for (index_t c = 0; c < count; ++c)
+        sound_ones += in_range(result::size(by[c])) |
+                      static_cast<std::int64_t>(result::size(value[k + c]) == Real(0));
       return sound_ones == count;
+    }
+    // What has left the middle of the range, by no more than the size of the middle, comes back.
+    void bring_back(index_t k, index_t count) {
+      std::int64_t inside = 0;
+      for (index_t c = 0; c < count; ++c) inside += in_range(result::size(value[k + c]));
+      if (inside == count) return;
+      for (index_t c = 0; c < count; ++c) {
+        const Real now = result::size(value[k + c]);
+        const bool small = now <= static_cast<Real>(0x1p-100);
+        const bool large = now >= static_cast<Real>(0x1p100);
+        value[k + c] *= static_cast<Real>(small ? 0x1p100 : large ? 0x1p-100 : 1.0);
+        exponent[k + c] += small ? -100 : large ? 100 : 0;
+      }
     }
     void add(const State* x, index_t row, index_t width, index_t count) {
       for (; count >= group; count -= group, x += group * row) add_group(x, row, width, group);
@@ -299,10 +310,12 @@ class decay_products {
         for (index_t c = 0; c < n; ++c) by[c] = load(from[c]);
         for (index_t i = 1; i < count; ++i)
           for (index_t c = 0; c < n; ++c) by[c] = product(by[c], load(from[c + i * row]));
-        if (sound(by, k, n))
+        if (sound(by, k, n)) {
           for (index_t c = 0; c < n; ++c) value[k + c] = product(value[k + c], by[c]);
-        else
+          bring_back(k, n);
+        } else {
           for (index_t c = 0; c < n; ++c) with_care(k + c, from + c, row, count);
+        }
       }
     }
     void with_care(index_t k, const State* x, index_t row, index_t count) {
