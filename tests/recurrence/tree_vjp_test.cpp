@@ -83,8 +83,8 @@ void check_tree(const Decay& along_tree, const ebb::array<State>& stored, Gradie
       for (index_t k = 0; k < channels; ++k) dh0_sum(b, 0, k) += first(0, k);
     }
   // Paths of at most 5 steps, 8 of them, |a|, |b|, |dh| <= 1: sizes stay below 50, and each number
-  // comes from at most 16 roundings a step and 8 sums on either side.
-  const double bound = 50 * 2 * (5 * 16 + 8) * 0x1p-53;
+  // comes from at most 22 roundings a step and 8 sums on either side.
+  const double bound = 50 * 2 * (5 * 22 + 8) * 0x1p-53;
   for (index_t b = 0; b < batches; ++b)
     for (index_t k = 0; k < channels; ++k) {
       for (index_t t = 0; t < steps; ++t) {

@@ -29,6 +29,8 @@ TEST_CASE_TEMPLATE("simd keeps the scan contract", Config,
                    config<float, float, channel_major, channel_major, false>,
                    config<double, double, time_major, channel_major, false>,
                    config<ebb::half, float, time_major, time_major, true>,
+                   config<std::complex<double>, std::complex<double>, time_major, time_major, true,
+                          std::complex<long double>>,
                    config<std::complex<float>, std::complex<float>, time_major, time_major, true,
                           std::complex<long double>>) {
   ebb::test::check_scan_contract<Config>({0, 1, 2, 65}, {1, 3, 8, 16},

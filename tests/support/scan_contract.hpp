@@ -134,6 +134,7 @@ void for_each_decay(const extents& size, Body body) {
     std::vector<std::complex<double>> turning;
     for (const double r : rates) turning.emplace_back(r, 1 - r);
     body(constant_decay().bind(std::span<const std::complex<double>>(turning)));
+    body(post_taper::relative(1e4).bind(bind));
   } else {
     body(constant_decay().bind(bind));
     body(post_taper::relative(1e4).bind(bind));

@@ -59,7 +59,8 @@ struct scan_truth {
 template <class Decay, class State>
 double log_slack() {
   if constexpr (detail::in_log_time<Decay, State>)
-    return 5 * static_cast<double>(std::numeric_limits<State>::epsilon()) + 608 * 0x1p-53;
+    return 5 * static_cast<double>(std::numeric_limits<real_of_t<State>>::epsilon()) +
+           608 * 0x1p-53;
   else
     return 0;
 }

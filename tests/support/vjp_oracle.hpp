@@ -76,8 +76,8 @@ vjp_truth<Wide> vjp_truth_of(const Decay& decay, const strided_view<const T, InA
   constexpr bool logs = Decay::form == decay_form::log_factor, complex = is_complex<State>;
   const double backward = step_roundings({Decay::form, input_gain::one, complex});
   const double forward = step_roundings(step_kind_of<Decay, State>);
-  const double gain_roundings = !average ? 0 : complex ? (logs ? 15 : 5) : (logs ? 5 : 2);
-  const double decay_roundings = complex ? 4 + (logs ? 10 : 0) : 2 + (logs ? 4 : 0);
+  const double gain_roundings = !average ? 0 : complex ? (logs ? 21 : 5) : (logs ? 5 : 2);
+  const double decay_roundings = complex ? 4 + (logs ? 13 : 0) : 2 + (logs ? 4 : 0);
   const Real u = static_cast<Real>(std::numeric_limits<real_of_t<State>>::epsilon()) / 2;
   const Real tiny = 2 * static_cast<Real>(std::numeric_limits<real_of_t<State>>::denorm_min());
   const Real own_u = std::numeric_limits<Real>::epsilon() / 2;

@@ -3,6 +3,7 @@
 /// @brief  Decays, or their logarithms, read from an array of the caller.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <string_view>
@@ -53,7 +54,14 @@ class stored_decay {
 
   template <class Real, class BlockAxis>
   void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
-    if constexpr (std::same_as<Axis, channel_major>) {
+    if constexpr (std::same_as<Axis, BlockAxis> && std::same_as<Real, T>) {
+      constexpr bool by_steps = std::same_as<Axis, time_major>;
+      const index_t rows = by_steps ? block.steps() : block.channels();
+      const index_t row = by_steps ? block.channels() : block.steps();
+      for (index_t i = 0; i < rows; ++i)
+        std::copy_n(rows_at(where).data + i * values_.stride().row, row,
+                    block.data() + i * block.stride().row);
+    } else if constexpr (std::same_as<Axis, channel_major>) {
       for (index_t k = 0; k < block.channels(); ++k)
         for (index_t t = 0; t < block.steps(); ++t) block(t, k) = value<Real>(where, t, k);
     } else {

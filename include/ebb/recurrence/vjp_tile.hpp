@@ -16,11 +16,11 @@ namespace ebb::inline EBB_ABI::detail {
 
 /// 1 - a of the decay a that a weight stands for, without loss next to a = 1.
 template <decay_form Form, class State>
-State complement_of(const step_weight_t<State>& weight) {
-  if constexpr (is_complex<State>)
-    return weight.slow ? State(-weight.value) : State(State(1) - weight.value);
-  else if constexpr (Form == decay_form::factor)
-    return 1 - weight;
+State complement_of(const step_weight_t<State, Form>& weight) {
+  if constexpr (Form == decay_form::factor)
+    return State(1) - weight;
+  else if constexpr (is_complex<State>)
+    return State((1 - weight.whole) - weight.value.real(), -weight.value.imag());
   else
     return weight < 0 ? -weight : 1 - weight;
 }
@@ -28,10 +28,10 @@ State complement_of(const step_weight_t<State>& weight) {
 /// The weight of conj(a).
 template <class Weight>
 Weight conjugate_weight(const Weight& weight) {
-  if constexpr (requires { weight.slow; })
-    return {conjugate(weight.value), weight.slow};
+  if constexpr (requires { weight.whole; })
+    return {conjugate(weight.value), weight.whole};
   else
-    return weight;
+    return conjugate(weight);
 }
 
 /// The arguments of one call.
@@ -66,7 +66,7 @@ class vjp_tile {
   static constexpr decay_form form = Decay::form;
   static constexpr bool average = gain_of<Decay> == input_gain::one_minus_decay;
   static constexpr bool rows_are_steps = std::same_as<Axis, time_major>;
-  using weight = step_weight_t<State>;
+  using weight = step_weight_t<State, form>;
 
  public:
   static constexpr index_t widest = rows_are_steps ? 512 : 16;

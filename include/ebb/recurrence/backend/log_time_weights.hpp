@@ -11,12 +11,13 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// Whether a decay gives its weights as polynomials in log-time.
+/// Whether a decay gives its weights, which are real ones, as polynomials in log-time.
 template <class Decay, class State>
-concept in_log_time = (std::same_as<State, float> ||
-                       std::same_as<State, double>)&&requires(const Decay& decay,
-                                                              const log_time_block& block) {
-  decay.template log_time_block_at<State>(index_t{1});
+concept in_log_time =
+    (std::same_as<real_of_t<State>, float> ||
+     std::same_as<real_of_t<State>, double>)&&requires(const Decay& decay,
+                                                       const log_time_block& block) {
+  decay.template log_time_block_at<real_of_t<State>>(index_t{1});
   decay.log_time_channels_at(block, index_t{0});
 };
 

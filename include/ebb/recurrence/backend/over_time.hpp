@@ -213,7 +213,7 @@ class cut_scan {
     constexpr auto elements = static_cast<index_t>(32768 / sizeof(T));
     T scratch[static_cast<std::size_t>(elements)];
     const index_t b = chunk.batch;
-    const bool spare = in_log_time<Decay, State> && in_.data() != out_.data();
+    const bool spare = !is_complex<State> && in_log_time<Decay, State> && in_.data() != out_.data();
     const index_t most = spare ? chunk.length : elements / width;
     for (index_t done = 0, count = 0; done < chunk.length; done += count) {
       count = std::min(most, chunk.length - done);

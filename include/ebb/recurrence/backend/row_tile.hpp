@@ -12,6 +12,7 @@
 
 #include <ebb/core/view.hpp>
 #include <ebb/recurrence/backend/tile.hpp>
+#include <ebb/recurrence/backend/weight_block.hpp>
 #include <ebb/recurrence/update.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
@@ -41,14 +42,15 @@ class row_tile : tile_of<State> {
   static constexpr bool in_memory = weights_in_memory<Decay, State, time_major>;
   static constexpr bool in_columns = filled_in_memory<Decay, State, channel_major>;
   static constexpr bool made = weights_made<Decay, State>;
-  using weight = step_weight_t<State>;
-  static constexpr bool in_place = std::same_as<weight, State>;
-  // 32 KB of double at most, a quarter of that many complex numbers: it lies on the stack.
-  static constexpr index_t block_elements = is_complex<State> ? 1024 : 4096;
+  // What a block of weights lies in: 32 KB on the stack at most, of complex ones twice that.
+  static constexpr index_t block_elements =
+      is_complex<State> ? 32768 / static_cast<index_t>(sizeof(State)) : 4096;
+  // Rows of weights that kernels read soon after they are made.
+  static constexpr index_t block_aim = is_complex<State> ? 1024 : block_elements;
   static constexpr bool turns_in = !std::same_as<InAxis, time_major>,
                         turns_out = !std::same_as<OutAxis, time_major>;
-  // Rows on the stack, of 16 channels: two cache lines of float, and 128 steps: eight more.
-  static constexpr index_t turned_width = 16, turned_rows = 128;
+  // Rows on the stack, 8 KB of 16 channels: of float two cache lines, and 128 steps: eight more.
+  static constexpr index_t turned_width = 16, turned_rows = 512 / static_cast<index_t>(sizeof(T));
 
  public:
   // Whole rows, as far as their states leave room in the first cache: columns that are narrow in
@@ -56,7 +58,8 @@ class row_tile : tile_of<State> {
   static constexpr index_t widest =
       turns_in || turns_out
           ? turned_width
-          : std::min<index_t>(block_elements, 16384 / static_cast<index_t>(sizeof(State)));
+          : std::min<index_t>(block_elements,
+                              16384 / static_cast<index_t>(sizeof(real_of_t<State>)));
 
   explicit row_tile(index_t width) : width_(width) {}
 
@@ -81,12 +84,12 @@ class row_tile : tile_of<State> {
   void scan_blocks(const Decay& decay, const In& in, const Out& out, const sequences<State>& where,
                    const walk_range& range, index_t k) {
     if (constant && !made && range.length > 0) fill(decay, this->origin(range, range.begin, k), 1);
-    const index_t longest =
-        constant || in_memory ? std::max<index_t>(range.length, 1) : block_elements / width_;
+    const index_t longest = constant || in_memory ? std::max<index_t>(range.length, 1)
+                                                  : std::max<index_t>(block_aim / width_, 1);
     for (index_t done = 0, count = 0; done < range.length; done += count) {
       count = std::min(longest, range.length - done);
       const index_t t = this->first_step(range, done, count);
-      const weight* weights = weights_;
+      auto weights = weights_.begin();
       if constexpr (made) weights = decay.template weights<State>(k);
       index_t weight_row = constant ? 0 : width_;
       if constexpr (in_memory) {
@@ -118,18 +121,19 @@ class row_tile : tile_of<State> {
       for (index_t c = 0, width = 0; c < width_; c += width) {
         width = width_ - c <= flight_.widest ? width_ - c : flight_.strip;
         flight_.set_channels(decay, k + c, width);
-        this->for_each_run(where, range, out.steps(), done, count, state_ + c, k + c, width,
-                           [&](index_t i, index_t stop) {
-                             const step_order go(range, count, i);
-                             walk(in, out, range.batch, t + go.row, go.sign, stop - i, k + c, width,
-                                  [&](index_t n, const row_pointers& at, index_t rows) {
-                                    with_log_time_degree<State>(flight_.block(), [&]<int Degree>() {
-                                      Kernel::template log_time<Degree, gain>(
-                                          flight_, go.row + go.sign * n, go.sign, state_ + c, at.x,
-                                          at.x_row, at.x_stride, at.y, at.y_row, width, rows, far_);
-                                    });
-                                  });
-                           });
+        this->for_each_run(
+            where, range, out.steps(), done, count, state_ + c, k + c, width,
+            [&](index_t i, index_t stop) {
+              const step_order go(range, count, i);
+              walk(in, out, range.batch, t + go.row, go.sign, stop - i, k + c, width,
+                   [&](index_t n, const row_pointers& at, index_t rows) {
+                     with_log_time_degree<real_of_t<State>>(flight_.block(), [&]<int Degree>() {
+                       Kernel::template log_time<Degree, gain>(
+                           flight_, go.row + go.sign * n, go.sign, state_ + c, at.x, at.x_row,
+                           at.x_stride, at.y, at.y_row, width, rows, far_);
+                     });
+                   });
+            });
       }
     }
   }
@@ -191,21 +195,13 @@ class row_tile : tile_of<State> {
   }
 
   void fill(const Decay& decay, const block_origin& origin, index_t count) {
-    State* values = weights_of_filled();
     if constexpr (in_columns) {
       const auto columns = decay.rows_at(origin);
-      Kernel::transpose(columns.data, columns.row, values, width_, width_, count);
+      Kernel::transpose(columns.data, columns.row, weights_.filled(), width_, width_, count);
     } else {
-      decay.fill(origin, strided_view<State>(values, count, width_));
+      decay.fill(origin, strided_view<State>(weights_.filled(), count, width_));
     }
-    if constexpr (!in_place || form == decay_form::log_factor)
-      weights_of<form>(values, weights_, count * width_);
-  }
-  State* weights_of_filled() {
-    if constexpr (in_place)
-      return weights_;
-    else
-      return filled_;
+    weights_.weigh(0, count * width_);
   }
 
   struct nothing {};
@@ -222,10 +218,8 @@ class row_tile : tile_of<State> {
   alignas(64) State state_[static_cast<std::size_t>(widest)];
   [[no_unique_address]] if_needed<turns_in, turned_rows_of> inputs_;
   [[no_unique_address]] if_needed<turns_out, turned_rows_of> outputs_;
-  [[no_unique_address]] if_needed<flies, log_time_weights<State>> flight_;
-  alignas(64)
-      weight weights_[static_cast<std::size_t>(flies || in_memory || made ? 1 : block_elements)];
-  State filled_[static_cast<std::size_t>(in_place ? 1 : block_elements)];
+  [[no_unique_address]] if_needed<flies, log_time_weights<real_of_t<State>>> flight_;
+  weight_block<State, form, flies || in_memory || made ? 1 : block_elements> weights_;
 };
 
 }  // namespace ebb::inline EBB_ABI::detail

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include <ebb/recurrence/backend/complex_rows.hpp>
 #include <ebb/recurrence/backend/tiles.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -16,7 +17,7 @@ namespace ebb::inline EBB_ABI {
 /// weights on the stack. The order of operations on an element never
 /// depends on the blocks, so cutting a sequence into pieces or single steps gives the same bits.
 ///
-/// Cost: 2 T N flops and the decay's own; no allocation, up to 90 KB of stack.
+/// Cost: 2 T N flops and the decay's own; no allocation, up to 120 KB of stack.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Infinite states stay infinite; for
 /// decays in [1/2, 1) the intermediate (1 - a) h - b must not overflow either. Complex products are
 /// taken by components: an infinite component may turn the other into NaN.
@@ -64,8 +65,8 @@ struct rows {
     }
 
     template <decay_form Form, input_gain Gain, class State, class T>
-    static void rows(const step_weight_t<State>* weights, index_t weight_row, State* state,
-                     const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
+    static void rows(detail::weight_pointer_t<State, Form> weights, index_t weight_row,
+                     State* state, const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row,
                      index_t width, index_t count, bool) {
       if (width == 1) {
         *state = column_of<Form, Gain>(weights, weight_row, *state, x, x_row, y, y_row, count);
@@ -75,42 +76,53 @@ struct rows {
         few<Form, Gain, 8>(weights, weight_row, state, x, x_row, x_stride, y, y_row, width, count);
         return;
       }
-      for (index_t i = 0; i < count; ++i, weights += weight_row, x += x_row, y += y_row)
-        for (index_t c = 0; c < width; ++c) {
-          state[c] =
-              advance<Form, Gain, State>(weights[c], state[c], static_cast<State>(x[c * x_stride]));
-          y[c] = static_cast<T>(state[c]);
-        }
+      if constexpr (is_complex<State>)
+        return detail::complex_rows<Form, Gain>(weights, weight_row, state, x, x_row, x_stride, y,
+                                                y_row, width, count);
+      else
+        for (index_t i = 0; i < count; ++i, weights += weight_row, x += x_row, y += y_row)
+          for (index_t c = 0; c < width; ++c) {
+            state[c] = advance<Form, Gain, State>(weights[c], state[c],
+                                                  static_cast<State>(x[c * x_stride]));
+            y[c] = static_cast<T>(state[c]);
+          }
     }
 
     template <int Degree, input_gain Gain, class State, class T>
-    static void log_time(const detail::log_time_weights<State>& flight, index_t i, index_t i_step,
-                         State* state, const T* x, index_t x_row, index_t x_stride, T* y,
-                         index_t y_row, index_t width, index_t count, bool far) {
-      constexpr auto form = decay_form::log_factor;
-      using flight_type = detail::log_time_weights<State>;
-      State weights[static_cast<std::size_t>(flight_type::widest)];
-      static_assert(flight_type::longest <= flight_type::widest);
-      if (width < 16) {
-        // Few channels: polynomials over steps are the longer loops.
-        const index_t first = i_step > 0 ? i : i - (count - 1);
-        for (index_t k = 0; k < width; ++k) {
-          flight.template column<Degree>(k, first, count, weights);
-          state[k] = column_of<form, Gain>(weights + (i - first), i_step, state[k],
-                                           x + k * x_stride, x_row, y + k, y_row, count);
-        }
+    static void log_time(const detail::log_time_weights<real_of_t<State>>& flight, index_t i,
+                         index_t i_step, State* state, const T* x, index_t x_row, index_t x_stride,
+                         T* y, index_t y_row, index_t width, index_t count, bool far) {
+      if constexpr (is_complex<State>) {
+        detail::complex_log_time<kernel, Degree, Gain>(flight, i, i_step, state, x, x_row, x_stride,
+                                                       y, y_row, width, count, far);
         return;
-      }
-      for (index_t n = 0; n < count; ++n, i += i_step, x += x_row, y += y_row) {
-        flight.template row<Degree>(i, weights, 1);
-        rows<form, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width, 1, far);
+      } else {
+        constexpr auto form = decay_form::log_factor;
+        using flight_type = detail::log_time_weights<State>;
+        State weights[static_cast<std::size_t>(flight_type::widest)];
+        static_assert(flight_type::longest <= flight_type::widest);
+        if (width < 16) {
+          // Few channels: polynomials over steps are the longer loops.
+          const index_t first = i_step > 0 ? i : i - (count - 1);
+          for (index_t k = 0; k < width; ++k) {
+            flight.template column<Degree>(k, first, count, weights);
+            state[k] = column_of<form, Gain>(weights + (i - first), i_step, state[k],
+                                             x + k * x_stride, x_row, y + k, y_row, count);
+          }
+          return;
+        }
+        for (index_t n = 0; n < count; ++n, i += i_step, x += x_row, y += y_row) {
+          flight.template row<Degree>(i, weights, 1);
+          rows<form, Gain>(weights, 0, state, x, x_row, x_stride, y, y_row, width, 1, far);
+        }
       }
     }
 
     /// One channel, many steps, of any form.
     template <decay_form Form, input_gain Gain, class State, class T>
-    static State column_of(const step_weight_t<State>* weight, index_t weight_stride, State h,
-                           const T* x, index_t x_stride, T* y, index_t stride, index_t count) {
+    static State column_of(detail::weight_pointer_t<State, Form> weight, index_t weight_stride,
+                           State h, const T* x, index_t x_stride, T* y, index_t stride,
+                           index_t count) {
       for (index_t i = 0; i < count; ++i) {
         h = advance<Form, Gain, State>(weight[i * weight_stride], h,
                                        static_cast<State>(x[i * x_stride]));
@@ -123,7 +135,7 @@ struct rows {
     // Few channels, `Together` at a time and then half as many: their states stay in registers,
     // where a loop over a row would fetch each state from where the last step has just put it.
     template <decay_form Form, input_gain Gain, int Together, class State, class T>
-    static void few(const step_weight_t<State>* weights, index_t weight_row, State* state,
+    static void few(detail::weight_pointer_t<State, Form> weights, index_t weight_row, State* state,
                     const T* x, index_t x_row, index_t x_stride, T* y, index_t y_row, index_t width,
                     index_t count) {
       index_t k = 0;

@@ -107,10 +107,11 @@ struct tile_of {
   static std::pair<log_time_block, index_t> next_block(const Decay& decay, const walk_range& range,
                                                        index_t done) {
     const index_t t = range.step(done), position = range.first_position + (t - range.begin);
-    const log_time_block block = decay.template log_time_block_at<State>(position);
+    const log_time_block block = decay.template log_time_block_at<real_of_t<State>>(position);
     const index_t inside =
         range.order == direction::forward ? block.end - position : position - block.first + 1;
-    return {block, std::min({inside, range.length - done, log_time_weights<State>::longest})};
+    return {block,
+            std::min({inside, range.length - done, log_time_weights<real_of_t<State>>::longest})};
   }
 };
 
