@@ -3,6 +3,10 @@
 /// @brief  The input decides how far each step goes: the decay of selective state spaces.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
@@ -11,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <ebb/core/exponential.hpp>
 #include <ebb/core/numeric.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/post.hpp>
@@ -42,8 +47,8 @@ namespace ebb::inline EBB_ABI {
 /// Cost: bind O(N), four allocations at most; fill one exp and one log1p per step size (once a step
 /// where raw and bias have one channel), tapered one exp per element and one log per step more.
 /// Accuracy: with x = raw + bias, u the unit roundoff of the parameters' type (double for float
-/// blocks), relative error of log a below (6 + max(1, |x|)) u, of steps as given 2 u; tapered
-/// (4 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. The published
+/// blocks), relative error of log a below (9 + max(1, |x|)) u, of steps as given 2 u; tapered
+/// (5 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. The published
 /// code takes softplus(x) = x for x > 20, which is less by 2.1e-9 at most. (docs/accuracy.md)
 /// Source: [Mamba], [Mamba2]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major, class Bias = double>
@@ -135,15 +140,30 @@ class selective_decay {
     template <class Real, class BlockAxis>
     void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
       const bool one_for_all = raw_.shared() && bias_.size() <= 1;
+      // Some channels at a time, so that each loop becomes vectors.
+      constexpr index_t strip = 64;
+      std::array<Param, static_cast<std::size_t>(strip)> dt;
       for (index_t t = 0; t < block.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
-        Param dt(0);
-        for (index_t k = 0; k < block.channels(); ++k) {
-          if (k == 0 || !one_for_all) dt = clamped(step_size(argument(where, t, k)));
-          const std::size_t c = channel(where, k);
-          Param rate = Param(-rates_[c] * dt);
-          if (taper_) rate *= taper_->taper(c, log_time);
-          block(t, k) = detail::scalar_as<Real>(rate);
+        if (one_for_all) {
+          dt[0] = argument(where, t, 0);
+          to_step_sizes(dt.data(), 1);
+          dt.fill(dt[0]);
+        }
+        for (index_t k = 0; k < block.channels(); k += strip) {
+          const auto count = static_cast<std::size_t>(std::min(strip, block.channels() - k));
+          const std::size_t first = channel(where, k);
+          if (!one_for_all) {
+            for (std::size_t i = 0; i < count; ++i)
+              dt[i] = argument(where, t, k + static_cast<index_t>(i));
+            to_step_sizes(dt.data(), count);
+          }
+          std::array<Param, static_cast<std::size_t>(strip)> rate;
+          for (std::size_t i = 0; i < count; ++i) rate[i] = Param(-rates_[first + i] * dt[i]);
+          if (taper_)
+            for (std::size_t i = 0; i < count; ++i) rate[i] *= taper(first + i, log_time);
+          for (std::size_t i = 0; i < count; ++i)
+            block(t, k + static_cast<index_t>(i)) = detail::scalar_as<Real>(rate[i]);
         }
       }
     }
@@ -167,7 +187,7 @@ class selective_decay {
           Param scaled = detail::cotangent_as<Param>(cotangent(t, k));
           if (scaled == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
           const Param x = argument(where, t, k), free = step_size(x), dt = clamped(free);
-          if (taper_) scaled *= taper_->taper(c, log_time);
+          if (taper_) scaled *= taper(c, log_time);
           if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
           if (!sums.alpha.empty())
             sums.alpha[c] += Param(Param(rates_[c] * dt) * Param(log_time * scaled));
@@ -203,6 +223,8 @@ class selective_decay {
 
    private:
     friend class selective_decay;
+    // Of double, functions without branches and calls.
+    static constexpr bool straight = std::same_as<Param, double>;
     using taper_bound = post_taper::bound<Param>;
 
     bound(const selective_decay& policy, std::vector<Param> rates, std::optional<taper_bound> taper)
@@ -226,11 +248,30 @@ class selective_decay {
       if (bias_.empty()) return raw;
       return Param(raw + bias_[bias_.size() == 1 ? 0 : channel(where, k)]);
     }
-    Param step_size(const Param& x) const { return softplus_ ? softplus(x) : x; }
+    Param step_size(const Param& x) const { return softplus_ ? positive(x) : x; }
+    void to_step_sizes(Param* x, std::size_t count) const {
+      if (softplus_)
+        for (std::size_t i = 0; i < count; ++i) x[i] = positive(x[i]);
+      for (std::size_t i = 0; i < count; ++i) x[i] = clamped(x[i]);
+    }
+    static Param positive(const Param& x) {
+      if constexpr (straight)
+        return detail::softplus_of(x);
+      else
+        return softplus(x);
+    }
+    Param taper(std::size_t channel, const Param& log_time) const {
+      if constexpr (straight)
+        return detail::tapered<Param>(-taper_->alpha()[channel] * log_time);
+      else
+        return taper_->taper(channel, log_time);
+    }
     // NaN passes.
     Param clamped(const Param& dt) const {
-      if (dt < lowest_) return lowest_;
-      return dt > highest_ ? highest_ : dt;
+      if constexpr (straight)
+        return detail::choose(dt < lowest_, lowest_, detail::choose(dt > highest_, highest_, dt));
+      else
+        return dt < lowest_ ? lowest_ : dt > highest_ ? highest_ : dt;
     }
 
     detail::step_sizes<T, Axis> raw_;
