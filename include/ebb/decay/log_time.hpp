@@ -43,7 +43,7 @@ struct log_time_block {
 /// |        | s, degree: remainder in u                                    |
 /// |--------|--------------------------------------------------------------|
 /// | float  | 0, 7: 0.35  1, 5: 0.99  2, 4: 0.53   3, 3: 1.4   6, 2: 0.33  |
-/// | double | 1, 12: 2.8  1, 12: 2.8  2, 10: 0.86  3, 8: 0.87  5, 6: 0.09  |
+/// | double | 1, 12: 2.8  1, 12: 2.8  2, 10: 0.86  5, 6: 0.09  5, 6: 0.09  |
 ///
 /// Short blocks pay for their coefficients, long ones for their degree: hence by octave.
 struct log_time_level {
@@ -54,7 +54,7 @@ inline constexpr std::array<log_time_level, 5> log_time_levels{
     {{0, 7}, {1, 5}, {2, 4}, {3, 3}, {6, 2}}};
 template <>
 inline constexpr std::array<log_time_level, 5> log_time_levels<double>{
-    {{1, 12}, {1, 12}, {2, 10}, {3, 8}, {5, 6}}};
+    {{1, 12}, {1, 12}, {2, 10}, {5, 6}, {5, 6}}};
 
 inline constexpr int log_time_highest = 12;
 
