@@ -223,9 +223,9 @@ TEST_CASE("as many tasks as there is work for") {
     CHECK(calls({1, 1, 512}, exponentials) == 0);  // little work: no task at all
     CHECK(calls({100, 30, 3}, exponentials) == 9);
     CHECK(calls({12, 1000, 96}, exponentials) == 12);
-    CHECK(calls({1, 1000, 3200}, exponentials) == 6);  // ranges of 2048 bytes
-    CHECK(calls({1, 1000, 4000}, exponentials) == 6);  // as many for each thread
-    CHECK(calls({1, 2, 3200}, exponentials) == 6);     // 6400 elements
+    CHECK(calls({1, 1000, 3200}, exponentials) == 3);  // one range of each row for each thread
+    CHECK(calls({1, 1000, 1024}, exponentials) == (exponentials ? 3 : 2));  // of 2048 bytes
+    CHECK(calls({1, 2, 3200}, exponentials) == 3);
     CHECK(calls({1, 1, 3200}, exponentials) == 3);
   }
   // Narrow ranges only where they pay, and then one for each thread.

@@ -60,7 +60,8 @@ class scan_partition {
     };
     ranges_ = std::max<index_t>(1, cuts(count, wide));
     if (narrow) ranges_ = std::max(ranges_, cuts(std::min(count, threads), line_));
-    if (ranges_ > threads) ranges_ -= ranges_ % threads;
+    // Rows are cut no finer than there are threads: half as wide takes up to 1.5 times as long.
+    if (ranges_ > threads) ranges_ = line_ > 1 ? threads : ranges_ - ranges_ % threads;
     groups_ = std::min(rows_, (count + ranges_ - 1) / ranges_);
   }
 
