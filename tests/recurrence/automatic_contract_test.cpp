@@ -62,21 +62,21 @@ TEST_CASE("large scans go to the executor") {
   const std::vector<double> rates(64, 0.5);
   const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
   const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
-  // 2^18 elements, and fewer.
-  CHECK(runs(constant, {2, 2048, 64}) == 1);
-  CHECK(runs(constant, {2, 2047, 64}) == 0);
-  CHECK(runs(constant, {64, 64, 64}) == 1);
+  // 2^19 elements, and fewer.
+  CHECK(runs(constant, {2, 4096, 64}) == 1);
+  CHECK(runs(constant, {2, 4095, 64}) == 0);
+  CHECK(runs(constant, {64, 128, 64}) == 1);
   // A taper takes no exponentials either.
-  CHECK(runs(taper, {2, 2048, 64}) == 1);
-  CHECK(runs(taper, {2, 2047, 64}) == 0);
-  // An exponential for each element: 2^15. Stored factors take none, stored logarithms do.
-  const ebb::array<float> a(512, 64), fewer(511, 64), padded(700, 64);
-  CHECK(runs(ebb::stored_factors(a), {1, 512, 64}) == 0);
-  CHECK(runs(ebb::stored_logs(a), {1, 512, 64}) == 1);
-  CHECK(runs(ebb::stored_logs(fewer), {1, 511, 64}) == 0);
+  CHECK(runs(taper, {2, 4096, 64}) == 1);
+  CHECK(runs(taper, {2, 4095, 64}) == 0);
+  // An exponential for each element: 2^16. Stored factors take none, stored logarithms do.
+  const ebb::array<float> a(1024, 64), fewer(1023, 64), padded(1200, 64);
+  CHECK(runs(ebb::stored_factors(a), {1, 1024, 64}) == 0);
+  CHECK(runs(ebb::stored_logs(a), {1, 1024, 64}) == 1);
+  CHECK(runs(ebb::stored_logs(fewer), {1, 1023, 64}) == 0);
   // Padding is no work.
-  CHECK(runs(ebb::stored_logs(padded), {1, 700, 64}, {100, 150, 612}) == 1);
-  CHECK(runs(ebb::stored_logs(padded), {1, 700, 64}, {100, 150, 611}) == 0);
+  CHECK(runs(ebb::stored_logs(padded), {1, 1200, 64}, {100, 150, 1124}) == 1);
+  CHECK(runs(ebb::stored_logs(padded), {1, 1200, 64}, {100, 150, 1123}) == 0);
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ namespace ebb::inline EBB_ABI {
 /// as `exponential_work` of them.
 ///
 /// Where the threshold comes from: with eight sequences of 64 channels, calls one after the other,
-/// two threads take 0.57 of the time of one at 2^18 elements, 65 us of work, and break even at 2^15.
-/// When the pool's thread sleeps, 200 us after the last call, they break even at 2^18, and take 0.76
-/// at 2^19; with an exponential for each element at 2^15, 80 us, and 0.70 at 2^16. The table is in
+/// two threads take 0.6 of the time of one at 2^19 elements, 60 us of work, and break even at 2^16.
+/// When the pool's thread sleeps, 200 us after the last call, they break even at 2^19, and take 0.65
+/// to 0.85 at 2^20; with an exponential for each element at 2^16, 90 us. The table is in
 /// docs/benchmarks.md. The first steps of a taper cost more than exponentials, later ones as little
 /// as the others; it is taken for the latter. Of one sequence of too few channels to cut, all work
 /// is on one thread: over_time.hpp cuts that.
@@ -42,7 +42,7 @@ class automatic {
   static constexpr std::string_view name = "automatic";
   static constexpr determinism repeats = threads<Single, Executor>::repeats;
 
-  static constexpr index_t threshold = index_t{1} << 18;
+  static constexpr index_t threshold = index_t{1} << 19;
   static constexpr index_t exponential_work = 8;
 
   static constexpr double error_bound(index_t steps, const step_kind& kind = {}) {
