@@ -88,11 +88,11 @@ class soundness {
 
 /// h <- a h + gain b over the steps of one channel, in vectors of steps.
 ///
-/// As many vectors at a time as 16 bytes have lanes: transposed by blocks of 16 bytes, each lane goes
-/// through that many steps in a row; the maps of the lanes are composed by Kogge and Stone; what has
-/// come before enters all steps at once, so that the chain from group to group is one product and
-/// sum. For 16 floats this takes 0.6 shuffles and 0.5 other operations an element; composing the lanes
-/// of each vector by itself takes 0.7 and 0.9, and 1.4 times as long (bench row
+/// As many vectors at a time as 16 bytes have lanes: transposed by blocks of 16 bytes, each lane
+/// goes through that many steps in a row; the maps of the lanes are composed by Kogge and Stone;
+/// what has come before enters all steps at once, so that the chain from group to group is one
+/// product and sum. For 16 floats this takes 0.6 shuffles and 0.5 other operations an element;
+/// composing the lanes of each vector by itself takes 0.7 and 0.9, and 1.4 times as long (bench row
 /// scan/simd/stored/float/channel_major).
 ///
 /// Products of factors are formed that a step-by-step scan does not form: a group in which |a| > 1,
