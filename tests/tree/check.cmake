@@ -7,7 +7,7 @@ set(root "${CMAKE_ARGV3}")
 set(expected "${CMAKE_ARGV4}")
 
 # What each stage may include. Backends and interop are leaves: nothing but the user, ebb.hpp and the
-# backends themselves includes them, save `rows`, the default backend, which scan.hpp has to name.
+# backends themselves includes them, save the defaults that entry points have to name: `rows` and `sequential`.
 # approx sees spectra and decays, never a recurrence.
 set(core_sees core)
 set(spectrum_sees core spectrum)
@@ -56,6 +56,9 @@ foreach(header IN LISTS headers)
     if(target MATCHES "^ebb/(.*)")
       stage_of("${CMAKE_MATCH_1}" target_stage)
       if(header STREQUAL "recurrence/scan.hpp" AND target STREQUAL "ebb/recurrence/backend/rows.hpp")
+        continue()
+      endif()
+      if(header MATCHES "^recurrence/(outer|delta)\\.hpp$" AND target STREQUAL "ebb/recurrence/backend/sequential.hpp")
         continue()
       endif()
       if(NOT target_stage IN_LIST ${stage}_sees)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/backend/sequential.hpp
+/// @brief  The default form of the recurrences with matrix states: a few steps at a time.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <ebb/recurrence/backend/state_walk.hpp>
+#include <ebb/recurrence/matrix.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// Matrix states in vector registers, with the compiler's own vector types.
+///
+/// Heads are walked one after the other, a panel of steps each time, so that a block of the state
+/// stays in the nearest cache while the steps pass over it. A pass takes up to four steps at once:
+/// it reads the state before the first of them, decays it over all of them and adds what they
+/// write; what they tell each other goes by way of the products of their keys and queries. No
+/// factor above those given is formed, and nothing is divided.
+///
+/// Where the steps of a call are cut (at the ends of panels, resets and snapshots) decides the
+/// order of operations, so pieces of a sequence agree within the bound, not to the bit.
+///
+/// Cost: (2 + 1/n) T H K V multiply-adds for outer products, (3 + 1/n) for the gated delta rule,
+/// (4 + 1/n) for the general one, n = 4, 4 and 2 (2 with 16 registers) steps at once, n = 1 for what
+/// is left over, and about n/2 more per key and step; the decay's own. Stack: 100 KB. Allocates the
+/// running state where `final_states` are left out, and for more than some 1000 keys; a step of
+/// decoding does not allocate up to 2000 keys in float.
+/// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
+/// (S + (a - 1) S); an infinite element of a state may become NaN there.
+/// Subnormals: gradual underflow as the processor is set.
+struct sequential {
+  static constexpr std::string_view name = "sequential";
+  static constexpr determinism repeats = determinism::any_thread_count;
+
+  /// A step multiplies a state by its decay (3 roundings of its exponential, 1 of the product with
+  /// those of the same group, 1/n of its own) and adds up to twice; the rest, once: the weights,
+  /// the products over K keys and within a group.
+  static constexpr double error_bound(index_t steps, index_t keys) {
+    return 7 * static_cast<double>(steps) + 2 * static_cast<double>(keys) + 32;
+  }
+
+  template <class Decay, class Data, class State>
+  void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
+    const detail::matrix_shape size = detail::shape_of(data);
+    for (index_t b = 0; b < size.batches; ++b)
+      for (index_t s = 0; s < where.count(); ++s)
+        run_piece(decay, data, where, {b, s, 0, size.heads, 0, size.values});
+  }
+
+  /// The part of `run` for some heads and lanes of one sequence.
+  template <class Decay, class Data, class State>
+  static void run_piece(const Decay& decay, const Data& data, const sequences<State>& where,
+                        const detail::walk_piece& piece) {
+    const detail::matrix_shape size = detail::shape_of(data);
+    const index_t first = piece.first_head * size.state();
+    const index_t count = piece.heads * size.state();
+    std::vector<State> own;
+    State* state = nullptr;
+    if (where.final_states.data() != nullptr) {
+      state = where.final_states.pointer(piece.batch, piece.sequence, first);
+    } else {
+      own.resize(static_cast<std::size_t>(count));
+      state = own.data();
+    }
+    const State* const before =
+        where.initial_states.data() != nullptr
+            ? where.initial_states.pointer(piece.batch, piece.sequence, first)
+            : nullptr;
+    if (before != state)
+      for (index_t r = 0; r < piece.heads * size.keys; ++r) {
+        const index_t at = r * size.values + piece.first_lane;
+        if (before != nullptr)
+          std::copy_n(before + at, piece.lanes, state + at);
+        else
+          std::fill_n(state + at, piece.lanes, State(0));
+      }
+    const auto go = [&]<detail::state_rule Rule>() {
+      detail::state_walk<Rule, Decay, Data, State>(decay, data, where, piece, state).run();
+    };
+    if constexpr (detail::has_corrections<Data>) {
+      if (detail::is_gated(data))
+        go.template operator()<detail::state_rule::gated>();
+      else
+        go.template operator()<detail::state_rule::delta>();
+    } else {
+      go.template operator()<detail::state_rule::outer>();
+    }
+  }
+};
+
+}  // namespace ebb::inline EBB_ABI

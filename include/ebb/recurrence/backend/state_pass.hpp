@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/backend/state_pass.hpp
+/// @brief  One pass over a block of a matrix state for several steps: the inner loops.
+#pragma once
+
+#include <ebb/core/pack.hpp>
+
+namespace ebb::inline EBB_ABI::detail {
+
+/// Which recurrence a pass is for: outer products; the gated delta rule, which also needs the
+/// products of the next keys with the state; the delta rule with corrections of its own.
+enum class state_rule { outer, gated, delta };
+
+/// How a pass decays row j of the state, by numbers d and base:
+enum class row_decay {
+  factor,    ///< S <- d S
+  near_one,  ///< S <- S + d S, d = a - 1: slow timescales keep their digits
+  mixed      ///< S <- base S + d S, base 0 or 1
+};
+
+/// The rows that a pass of `Steps` steps reads: K numbers each; of the decay one for all rows where
+/// `decay_stride` is 0.
+template <class Real, int Steps>
+struct pass_rows {
+  const Real* query[Steps];
+  const Real* key[Steps];
+  const Real* correction[Steps];  ///< the delta rule only
+  const Real* removal[Steps];     ///< of the next steps; both delta rules
+  const Real* decay;
+  const Real* base;  ///< row_decay::mixed only
+  index_t decay_stride;
+};
+
+/// `Packs` packs of numbers for each of `Steps` steps.
+template <class Real, int Steps, int Packs>
+struct step_packs {
+  pack<Real> at[Steps][Packs];
+};
+
+/// For the block S of `keys` rows, `row` apart, of `Packs` packs each:
+///
+///   read[e] = sum_j query[e][j] S[j]
+///   S[j] <- decay of S[j] + sum_e key[e][j] in[e] + sum_e correction[e][j] seen[e]
+///   next[e] = sum_j removal[e][j] S[j]                                     (if Next)
+///
+/// A row is fetched and put back once for all steps: 2 + 1/Steps operations of vectors a pack and
+/// step for outer products, where one step at a time would take 3; the state's loads and stores
+/// shrink alike.
+template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, class Real>
+[[gnu::noinline]] void pass(Real* state, index_t row, index_t keys,
+                            const pass_rows<Real, Steps>& rows,
+                            const step_packs<Real, Steps, Packs>& in,
+                            const step_packs<Real, Steps, Packs>& seen,
+                            step_packs<Real, Steps, Packs>& read,
+                            step_packs<Real, Steps, Packs>& next) {
+  using V = pack<Real>;
+  constexpr int lanes = pack_of<Real>::lanes;
+  V sum[Steps][Packs], ahead[Steps][Packs], add[Steps][Packs], fix[Steps][Packs];
+  for (int e = 0; e < Steps; ++e)
+    for (int v = 0; v < Packs; ++v) {
+      sum[e][v] = ahead[e][v] = V{};
+      add[e][v] = in.at[e][v];
+      if constexpr (Rule == state_rule::delta) fix[e][v] = seen.at[e][v];
+    }
+  const Real* decay = rows.decay;
+  [[maybe_unused]] const Real* base = rows.base;
+  for (index_t j = 0; j < keys; ++j, state += row) {
+    V s[Packs];
+    for (int v = 0; v < Packs; ++v) s[v] = load<V>(state + v * lanes);
+    for (int e = 0; e < Steps; ++e) {
+      const V q = broadcast<V>(rows.query[e][j]);
+      for (int v = 0; v < Packs; ++v) sum[e][v] = q * s[v] + sum[e][v];
+    }
+    const V d = broadcast<V>(*decay);
+    for (int v = 0; v < Packs; ++v) {
+      if constexpr (Decay == row_decay::factor)
+        s[v] = d * s[v];
+      else if constexpr (Decay == row_decay::near_one)
+        s[v] = d * s[v] + s[v];
+      else
+        s[v] = d * s[v] + broadcast<V>(*base) * s[v];
+    }
+    decay += rows.decay_stride;
+    if constexpr (Decay == row_decay::mixed) base += rows.decay_stride;
+    for (int e = 0; e < Steps; ++e) {
+      const V k = broadcast<V>(rows.key[e][j]);
+      for (int v = 0; v < Packs; ++v) s[v] = k * add[e][v] + s[v];
+    }
+    if constexpr (Rule == state_rule::delta)
+      for (int e = 0; e < Steps; ++e) {
+        const V u = broadcast<V>(rows.correction[e][j]);
+        for (int v = 0; v < Packs; ++v) s[v] = u * fix[e][v] + s[v];
+      }
+    for (int v = 0; v < Packs; ++v) store(state + v * lanes, s[v]);
+    if constexpr (Next)
+      for (int e = 0; e < Steps; ++e) {
+        const V z = broadcast<V>(rows.removal[e][j]);
+        for (int v = 0; v < Packs; ++v) ahead[e][v] = z * s[v] + ahead[e][v];
+      }
+  }
+  for (int e = 0; e < Steps; ++e)
+    for (int v = 0; v < Packs; ++v) {
+      read.at[e][v] = sum[e][v];
+      if constexpr (Next) next.at[e][v] = ahead[e][v];
+    }
+}
+
+/// products[e] = sum_j removal[e][j] S[j], for the first steps of a panel.
+template <int Steps, int Packs, class Real>
+[[gnu::noinline]] void look(const Real* state, index_t row, index_t keys,
+                            const Real* const (&removal)[Steps],
+                            step_packs<Real, Steps, Packs>& products) {
+  using V = pack<Real>;
+  constexpr int lanes = pack_of<Real>::lanes;
+  V sum[Steps][Packs];
+  for (int e = 0; e < Steps; ++e)
+    for (int v = 0; v < Packs; ++v) sum[e][v] = V{};
+  for (index_t j = 0; j < keys; ++j, state += row)
+    for (int e = 0; e < Steps; ++e) {
+      const V z = broadcast<V>(removal[e][j]);
+      for (int v = 0; v < Packs; ++v) sum[e][v] = z * load<V>(state + v * lanes) + sum[e][v];
+    }
+  for (int e = 0; e < Steps; ++e)
+    for (int v = 0; v < Packs; ++v) products.at[e][v] = sum[e][v];
+}
+
+}  // namespace ebb::inline EBB_ABI::detail

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/matrix.hpp
+/// @brief  What the recurrences with matrix states work on, and what a form of them must offer.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include <ebb/core/head_view.hpp>
+#include <ebb/core/sequences.hpp>
+#include <ebb/decay/concept.hpp>
+#include <ebb/recurrence/concept.hpp>
+
+namespace ebb::inline EBB_ABI {
+
+/// What has a decay of its own: a head, or each key channel of a head. It is the channel of the
+/// bound decay: h, or h K + j.
+enum class decay_per { head, key };
+
+/// The arrays of the outer-product recurrence. For each head, with a state S of K x V,
+///
+///   S_t = diag(w_t) S_{t-1} + c_t k_t v_t^T        o_t = scale S_t^T q_t
+///
+/// | member    | shape         | meaning                                           | if left out |
+/// |-----------|---------------|---------------------------------------------------|-------------|
+/// | `queries` | (B, T, Hq, K) | q; head h reads head h / (H / Hq), H % Hq = 0     | needed      |
+/// | `keys`    | (B, T, Hk, K) | k; likewise                                       | needed      |
+/// | `values`  | (B, T, H, V)  | v                                                 | needed      |
+/// | `outputs` | (B, T, H, V)  | gets o; may be `values` itself                    | needed      |
+/// | `weights` | (B, T, H, 1)  | c, such as the step sizes of Mamba-2              | 1           |
+/// | `scale`   |               | finite; 1/sqrt(K) in attention-like models        | 1           |
+/// | `decays`  |               | whether w_t is a number per head or a vector of K | head        |
+///
+/// The factors w_t are not among them: they are what a bound decay fills.
+template <class T>
+struct outer_data {
+  using value_type = T;
+  head_view<const T> queries{}, keys{}, values{};
+  head_view<T> outputs{};
+  head_view<const T> weights{};
+  double scale = 1;
+  decay_per decays = decay_per::head;
+};
+
+/// The arrays of the delta rule: as outer_data, and what corrects the state. With `removals` and
+/// `corrections`, for each head,
+///
+///   S_t = (diag(w_t) + u_t z_t^T) S_{t-1} + c_t k_t v_t^T       o_t = scale S_t^T q_t
+///
+/// and without them the gated delta rule, which writes what the decayed state misses:
+///
+///   S_t = D + c_t k_t (v_t - D^T k_t)^T,   D = diag(w_t) S_{t-1}
+///
+/// that is z_t = w_t * k_t and u_t = -c_t k_t.
+///
+/// | member        | shape         | meaning                                       | if left out |
+/// |---------------|---------------|-----------------------------------------------|-------------|
+/// | `removals`    | (B, T, Hz, K) | z; head h reads head h / (H / Hz), H % Hz = 0 | gated rule  |
+/// | `corrections` | (B, T, Hu, K) | u; likewise                                   | gated rule  |
+///
+/// With unit keys and 0 <= c <= 1 (the gated rule), or u_t = -r_t * z_t with unit z and 0 <= r <= 1
+/// componentwise, no step makes the state grow much beyond what it adds; outside of that the state
+/// may grow without bound, as the formula says.
+template <class T>
+struct delta_data {
+  using value_type = T;
+  head_view<const T> queries{}, keys{}, values{};
+  head_view<T> outputs{};
+  head_view<const T> weights{};
+  head_view<const T> removals{}, corrections{};
+  double scale = 1;
+  decay_per decays = decay_per::head;
+};
+
+namespace detail {
+
+template <class Data>
+inline constexpr bool has_corrections = requires(const Data& data) {
+  data.corrections;
+};
+
+/// Whether the data asks for the gated delta rule.
+template <class Data>
+constexpr bool is_gated([[maybe_unused]] const Data& data) {
+  if constexpr (has_corrections<Data>)
+    return data.corrections.left_out();
+  else
+    return false;
+}
+
+/// B, T, H, K, V, and the channels of the state and of the decay.
+struct matrix_shape {
+  index_t batches, steps, heads, keys, values;
+
+  index_t state() const { return keys * values; }
+  extents states() const { return {batches, steps, heads * keys * values}; }
+  index_t decay_channels(decay_per decays) const {
+    return decays == decay_per::head ? heads : heads * keys;
+  }
+};
+
+template <class Data>
+matrix_shape shape_of(const Data& data) {
+  return {data.outputs.batches(), data.outputs.steps(), data.outputs.heads(), data.keys.width(),
+          data.outputs.width()};
+}
+
+/// The head of a view with fewer heads that head h of `heads` reads.
+template <class T>
+index_t shared_head(const head_view<T>& view, index_t h, index_t heads) {
+  return view.heads() == heads ? h : h / (heads / view.heads());
+}
+
+/// f(view, name) for every array that is read.
+template <class Data, class F>
+void each_input(const Data& data, const F& f) {
+  f(data.queries, "queries");
+  f(data.keys, "keys");
+  f(data.values, "values");
+  f(data.weights, "weights");
+  if constexpr (has_corrections<Data>) {
+    f(data.removals, "removals");
+    f(data.corrections, "corrections");
+  }
+}
+
+template <class Data>
+void check_shapes(std::string_view name, const Data& data) {
+  const matrix_shape size = shape_of(data);
+  const auto shared = [&](const auto& view, std::string_view rule) {
+    const bool fits =
+        view.batches() == size.batches && view.steps() == size.steps && view.width() == size.keys &&
+        (view.heads() == size.heads || (view.heads() > 0 && size.heads % view.heads() == 0));
+    require_shape(fits, name, rule, view.batches(), view.steps(), view.heads(), view.width(),
+                  size.batches, size.steps, size.heads, size.keys);
+  };
+  require_shape(data.values.size() == data.outputs.size(), name,
+                "need values and outputs of one shape (batches, steps, heads, width of each)",
+                data.values.batches(), data.values.steps(), data.values.heads(),
+                data.values.width(), size.batches, size.steps, size.heads, size.values);
+  shared(data.keys, "need keys (B, T, Hk, K) with H % Hk = 0 (got, then B, T, H, K)");
+  shared(data.queries, "need queries (B, T, Hq, K) with H % Hq = 0 (got, then B, T, H, K)");
+  const head_extents one{size.batches, size.steps, size.heads, 1};
+  require_shape(data.weights.left_out() || data.weights.size() == one, name,
+                "need weights (B, T, H, 1) (got, then B, T, H)", data.weights.batches(),
+                data.weights.steps(), data.weights.heads(), data.weights.width(), size.batches,
+                size.steps, size.heads);
+  if constexpr (has_corrections<Data>) {
+    require_shape(data.removals.left_out() == data.corrections.left_out(), name,
+                  "need both removals and corrections, or neither");
+    if (!is_gated(data)) {
+      shared(data.removals, "need removals (B, T, Hz, K) with H % Hz = 0 (got, then B, T, H, K)");
+      shared(data.corrections,
+             "need corrections (B, T, Hu, K) with H % Hu = 0 (got, then B, T, H, K)");
+    }
+  }
+  require_domain(data.scale - data.scale == 0, name, "need a finite scale", data.scale);
+}
+
+template <class Data, class State>
+void check_memory(std::string_view name, const Data& data, const sequences<State>& where) {
+  const auto& out = data.outputs;
+  require_shape(elements_apart(out), name, "need outputs that do not share memory");
+  require_shape(elements_apart(where.final_states) && elements_apart(where.snapshots), name,
+                "need final states and snapshots that do not share memory");
+  const bool in_place = data.values.data() == out.data();
+  each_input(data, [&](const auto& view, std::string_view) {
+    const bool values = view.data() == data.values.data() && in_place;
+    require_shape(values ? strides_agree(view, out) : !overlap(view, out), name,
+                  "need outputs apart from the inputs, or the values themselves");
+    require_shape(!overlap(view, where.final_states) && !overlap(view, where.snapshots), name,
+                  "need final states and snapshots apart from the inputs");
+  });
+  require_shape(!overlap(out, where.final_states) && !overlap(out, where.snapshots) &&
+                    !overlap(out, where.initial_states),
+                name, "need outputs apart from the states");
+  require_shape(!overlap(where.snapshots, where.initial_states) &&
+                    !overlap(where.snapshots, where.final_states),
+                name, "need snapshots apart from the other states");
+  require_shape(same_memory(where.initial_states, where.final_states) ||
+                    !overlap(where.initial_states, where.final_states),
+                name, "need final states to be the initial ones, or apart from them");
+}
+
+/// Everything that a call promises to refuse before anything is written.
+template <class Decay, class Data, class State>
+void check_matrix(std::string_view name, const Decay& decay, const Data& data,
+                  const sequences<State>& where) {
+  check_shapes(name, data);
+  const matrix_shape size = shape_of(data);
+  const extents decays{size.batches, size.steps, size.decay_channels(data.decays)};
+  if constexpr (requires { decay.check(decays); }) decay.check(decays);
+  where.check(name, size.states());
+  check_memory(name, data, where);
+  if constexpr (requires { decay.view(); })
+    require_shape(!overlap(data.outputs, decay.view()) &&
+                      !overlap(decay.view(), where.final_states) &&
+                      !overlap(decay.view(), where.snapshots),
+                  name, "need the decay's data apart from outputs, final states and snapshots");
+}
+}  // namespace detail
+
+/// A way to evaluate both recurrences with matrix states on one memory space.
+///
+///   f.run(decay, data, sequences)
+///
+///   decay      a bound_decay of H or H K channels, for the state's type
+///   data       outer_data or delta_data, validated by the caller
+///   sequences  where sequences begin and end; a state has H K V channels, head after head:
+///              element (j, i) of head h is channel (h K + j) V + i
+///   F::name, F::repeats (a determinism), and F::error_bound(steps, keys)
+///
+/// Contract, checked by tests/support/matrix_contract.hpp for every model: the outputs are the
+/// o_t of the formulas, rounded to the type of the data; sequences, resets, snapshots, padding and
+/// states in place mean what they mean to a scan (recurrence/concept.hpp); NaN and infinity go
+/// where IEEE arithmetic takes them: a head, a lane of V and a sequence never see another's;
+/// nothing of step t depends on later steps. The error of a state is within
+/// ((1 + u)^n - 1) M, n = F::error_bound(steps, K), M the same recurrence on absolute values, u the
+/// unit roundoff of the state, the decays taken as filled; of an output likewise; barring overflow
+/// and underflow.
+template <class F, class Decay, class Data, class State>
+concept matrix_form_for = bound_decay<Decay, State> &&
+    requires(const F& form, const Decay& decay, const Data& data, const sequences<State>& where) {
+  { form.run(decay, data, where) } -> std::same_as<void>;
+  { F::name } -> std::convertible_to<std::string_view>;
+  { F::repeats } -> std::convertible_to<determinism>;
+  { F::error_bound(index_t{1}, index_t{1}) } -> std::convertible_to<double>;
+};
+
+}  // namespace ebb::inline EBB_ABI
