@@ -4,6 +4,8 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -20,57 +22,74 @@ enum class decay_per { head, key };
 
 /// The arrays of the outer-product recurrence. For each head, with a state S of K x V,
 ///
-///   S_t = diag(w_t) S_{t-1} + c_t k_t v_t^T        o_t = scale S_t^T q_t
+///   S_t = diag(w_t) S_{t-1} + c_t k_t v_t^T        o_t = scale S_t^T q_t + D * v_t
 ///
-/// | member    | shape         | meaning                                           | if left out |
-/// |-----------|---------------|---------------------------------------------------|-------------|
-/// | `queries` | (B, T, Hq, K) | q; head h reads head h / (H / Hq), H % Hq = 0     | needed      |
-/// | `keys`    | (B, T, Hk, K) | k; likewise                                       | needed      |
-/// | `values`  | (B, T, H, V)  | v                                                 | needed      |
-/// | `outputs` | (B, T, H, V)  | gets o; may be `values` itself                    | needed      |
-/// | `weights` | (B, T, H, 1)  | c, such as the step sizes of Mamba-2              | 1           |
-/// | `scale`   |               | finite; 1/sqrt(K) in attention-like models        | 1           |
-/// | `decays`  |               | whether w_t is a number per head or a vector of K | head        |
+/// | member         | shape         | meaning                                          | left out |
+/// |----------------|---------------|--------------------------------------------------|----------|
+/// | `queries`      | (B, T, Hq, K) | q; head h reads head h / (H / Hq), H % Hq = 0    | needed   |
+/// | `keys`         | (B, T, Hk, K) | k; likewise                                      | needed   |
+/// | `values`       | (B, T, H, V)  | v                                                | needed   |
+/// | `outputs`      | (B, T, H, V)  | gets o; may be `values` itself                   | needed   |
+/// | `weights`      | (B, T, H, 1)  | c, such as the step sizes of Mamba-2             | 1        |
+/// | `skip`         | H or H V      | D, one for each head, or for each lane of each   | 0        |
+/// | `scale`        |               | finite; 1/sqrt(K) in attention-like models       | 1        |
+/// | `unit_queries` | epsilon >= 0  | q / sqrt(|q|^2 + epsilon) takes the place of q   | as given |
+/// | `unit_keys`    | epsilon >= 0  | the same of k                                    | as given |
+/// | `decays`       |               | whether w_t is a number a head or a vector of K  | head     |
 ///
-/// The factors w_t are not among them: they are what a bound decay fills.
+/// The factors w_t are not among them: they are what a bound decay fills. A bound decay may also
+/// weigh: `decay.weigh(where, block)` fills a block of (steps x heads) that multiplies c_t.
 template <class T>
 struct outer_data {
   using value_type = T;
   head_view<const T> queries{}, keys{}, values{};
   head_view<T> outputs{};
   head_view<const T> weights{};
+  std::span<const T> skip{};
   double scale = 1;
+  std::optional<double> unit_queries{}, unit_keys{};
   decay_per decays = decay_per::head;
 };
 
-/// The arrays of the delta rule: as outer_data, and what corrects the state. With `removals` and
-/// `corrections`, for each head,
+/// The arrays of the delta rule: those of outer_data, and what corrects the state. With `removals`,
+/// for each head,
 ///
-///   S_t = (diag(w_t) + u_t z_t^T) S_{t-1} + c_t k_t v_t^T       o_t = scale S_t^T q_t
+///   S_t = (diag(w_t) + u_t z_t^T) S_{t-1} + c_t k_t v_t^T       o_t = scale S_t^T q_t + D * v_t
 ///
 /// and without them the gated delta rule, which writes what the decayed state misses:
 ///
-///   S_t = D + c_t k_t (v_t - D^T k_t)^T,   D = diag(w_t) S_{t-1}
+///   S_t = D_t + c_t k_t (v_t - D_t^T k_t)^T,   D_t = diag(w_t) S_{t-1}
 ///
 /// that is z_t = w_t * k_t and u_t = -c_t k_t.
 ///
-/// | member        | shape         | meaning                                       | if left out |
-/// |---------------|---------------|-----------------------------------------------|-------------|
-/// | `removals`    | (B, T, Hz, K) | z; head h reads head h / (H / Hz), H % Hz = 0 | gated rule  |
-/// | `corrections` | (B, T, Hu, K) | u; likewise                                   | gated rule  |
+/// | member          | shape         | meaning                                       | left out   |
+/// |-----------------|---------------|-----------------------------------------------|------------|
+/// | `removals`      | (B, T, Hz, K) | z; head h reads head h / (H / Hz), H % Hz = 0 | gated rule |
+/// | `corrections`   | (B, T, Hu, K) | u; likewise                                   | -r * z     |
+/// | `rates`         | (B, T, Hr, K) | r; likewise; in place of `corrections`        |            |
+/// | `unit_removals` | epsilon >= 0  | z / sqrt(|z|^2 + epsilon) in place of z       | as given   |
 ///
-/// With unit keys and 0 <= c <= 1 (the gated rule), or u_t = -r_t * z_t with unit z and 0 <= r <= 1
-/// componentwise, no step makes the state grow much beyond what it adds; outside of that the state
-/// may grow without bound, as the formula says.
+/// With unit keys and 0 <= c <= 1 (the gated rule), or u_t = -r_t * z_t with unit z and
+/// 0 <= r <= 1, no step makes the state grow by more than it writes; outside of that it may grow
+/// without bound, as the formula says.
 template <class T>
 struct delta_data {
   using value_type = T;
   head_view<const T> queries{}, keys{}, values{};
   head_view<T> outputs{};
   head_view<const T> weights{};
-  head_view<const T> removals{}, corrections{};
+  head_view<const T> removals{}, corrections{}, rates{};
+  std::span<const T> skip{};
   double scale = 1;
+  std::optional<double> unit_queries{}, unit_keys{}, unit_removals{};
   decay_per decays = decay_per::head;
+};
+
+/// Whether a bound decay also weighs what is written, by step and head.
+template <class D, class Real>
+concept weighing_decay = bound_decay<D, Real> &&
+    requires(const D& d, const block_origin& where, strided_view<Real, time_major> block) {
+  d.weigh(where, block);
 };
 
 namespace detail {
@@ -84,7 +103,7 @@ inline constexpr bool has_corrections = requires(const Data& data) {
 template <class Data>
 constexpr bool is_gated([[maybe_unused]] const Data& data) {
   if constexpr (has_corrections<Data>)
-    return data.corrections.left_out();
+    return data.removals.left_out();
   else
     return false;
 }
@@ -112,16 +131,24 @@ index_t shared_head(const head_view<T>& view, index_t h, index_t heads) {
   return view.heads() == heads ? h : h / (heads / view.heads());
 }
 
-/// f(view, name) for every array that is read.
+/// D of lane i of head h.
+template <class Data>
+auto skip_at(const Data& data, index_t h, index_t i) {
+  const bool by_head = static_cast<index_t>(data.skip.size()) == data.outputs.heads();
+  return data.skip[static_cast<std::size_t>(by_head ? h : h * data.outputs.width() + i)];
+}
+
+/// f(view) for every array of heads that is read.
 template <class Data, class F>
 void each_input(const Data& data, const F& f) {
-  f(data.queries, "queries");
-  f(data.keys, "keys");
-  f(data.values, "values");
-  f(data.weights, "weights");
+  f(data.queries);
+  f(data.keys);
+  f(data.values);
+  f(data.weights);
   if constexpr (has_corrections<Data>) {
-    f(data.removals, "removals");
-    f(data.corrections, "corrections");
+    f(data.removals);
+    f(data.corrections);
+    f(data.rates);
   }
 }
 
@@ -146,15 +173,33 @@ void check_shapes(std::string_view name, const Data& data) {
                 "need weights (B, T, H, 1) (got, then B, T, H)", data.weights.batches(),
                 data.weights.steps(), data.weights.heads(), data.weights.width(), size.batches,
                 size.steps, size.heads);
+  const auto unit = [&](const std::optional<double>& epsilon) {
+    require_domain(!epsilon || (*epsilon >= 0 && *epsilon - *epsilon == 0), name,
+                   "need 0 <= epsilon < inf for unit rows", epsilon.value_or(0));
+  };
+  unit(data.unit_queries);
+  unit(data.unit_keys);
   if constexpr (has_corrections<Data>) {
-    require_shape(data.removals.left_out() == data.corrections.left_out(), name,
-                  "need both removals and corrections, or neither");
-    if (!is_gated(data)) {
+    unit(data.unit_removals);
+    if (is_gated(data)) {
+      require_shape(data.corrections.left_out() && data.rates.left_out(), name,
+                    "need removals where there are corrections or rates");
+    } else {
+      require_shape(data.corrections.left_out() != data.rates.left_out(), name,
+                    "need either corrections or rates beside removals");
       shared(data.removals, "need removals (B, T, Hz, K) with H % Hz = 0 (got, then B, T, H, K)");
-      shared(data.corrections,
-             "need corrections (B, T, Hu, K) with H % Hu = 0 (got, then B, T, H, K)");
+      if (data.rates.left_out())
+        shared(data.corrections,
+               "need corrections (B, T, Hu, K) with H % Hu = 0 (got, then B, T, H, K)");
+      else
+        shared(data.rates, "need rates (B, T, Hr, K) with H % Hr = 0 (got, then B, T, H, K)");
     }
   }
+  const std::size_t skips = data.skip.size();
+  require_shape(
+      skips == 0 || is_product(skips, size.heads, 1) || is_product(skips, size.heads, size.values),
+      name, "need a skip of H or H V numbers, or none (got, then H, V)", skips, size.heads,
+      size.values);
   require_domain(data.scale - data.scale == 0, name, "need a finite scale", data.scale);
 }
 
@@ -165,13 +210,18 @@ void check_memory(std::string_view name, const Data& data, const sequences<State
   require_shape(elements_apart(where.final_states) && elements_apart(where.snapshots), name,
                 "need final states and snapshots that do not share memory");
   const bool in_place = data.values.data() == out.data();
-  each_input(data, [&](const auto& view, std::string_view) {
+  each_input(data, [&](const auto& view) {
     const bool values = view.data() == data.values.data() && in_place;
     require_shape(values ? strides_agree(view, out) : !overlap(view, out), name,
                   "need outputs apart from the inputs, or the values themselves");
     require_shape(!overlap(view, where.final_states) && !overlap(view, where.snapshots), name,
                   "need final states and snapshots apart from the inputs");
   });
+  const strided_view<const typename Data::value_type> skip(data.skip.data(), 1,
+                                                           static_cast<index_t>(data.skip.size()));
+  require_shape(
+      !overlap(out, skip) && !overlap(skip, where.final_states) && !overlap(skip, where.snapshots),
+      name, "need the skip apart from outputs, final states and snapshots");
   require_shape(!overlap(out, where.final_states) && !overlap(out, where.snapshots) &&
                     !overlap(out, where.initial_states),
                 name, "need outputs apart from the states");

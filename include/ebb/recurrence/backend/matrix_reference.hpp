@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -64,44 +65,69 @@ struct matrix_reference {
     std::vector<Wide> row(static_cast<std::size_t>(V));
     for (index_t t = where.begin(s); t < where.end(s, size.steps); ++t) {
       if (where.resets_at(b, t, size.steps)) state.assign(state.size(), 0);
-      const auto at_key = [&](const auto& view, index_t j) {
-        return static_cast<Wide>(
-            static_cast<State>(view(b, t, detail::shared_head(view, h, size.heads), j)));
+      const auto row_of = [&](const auto& view, const std::optional<double>& epsilon = {}) {
+        std::vector<Wide> numbers(static_cast<std::size_t>(K));
+        Wide square = 0;
+        for (index_t j = 0; j < K; ++j) {
+          const Wide x = static_cast<Wide>(
+              static_cast<State>(view(b, t, detail::shared_head(view, h, size.heads), j)));
+          numbers[static_cast<std::size_t>(j)] = x;
+          square += x * x;
+        }
+        if (epsilon)
+          for (Wide& x : numbers) x /= std::sqrt(square + static_cast<Wide>(*epsilon));
+        return numbers;
       };
-      const Wide c = data.weights.left_out() ? 1 : at_key(data.weights, 0);
+      const std::vector<Wide> q = row_of(data.queries, data.unit_queries);
+      const std::vector<Wide> k = row_of(data.keys, data.unit_keys);
+      std::vector<Wide> z, u;
+      if constexpr (detail::has_corrections<Data>)
+        if (!detail::is_gated(data)) {
+          z = row_of(data.removals, data.unit_removals);
+          u = row_of(data.rates.left_out() ? data.corrections : data.rates);
+          if (!data.rates.left_out())
+            for (std::size_t j = 0; j < u.size(); ++j) u[j] = -u[j] * z[j];
+        }
+      Wide c = 1;
+      if (!data.weights.left_out())
+        c = static_cast<Wide>(static_cast<State>(data.weights(b, t, h, 0)));
+      const index_t position = where.first_position(b, s) + (t - where.begin(s));
+      if constexpr (weighing_decay<Decay, State>) {
+        State filled{};
+        decay.weigh({b, t, h, position}, strided_view<State>(&filled, 1, 1));
+        c *= static_cast<Wide>(filled);
+      }
       const auto factor = [&](index_t j) {
         State filled{};
         const index_t channel = data.decays == decay_per::head ? h : h * K + j;
-        decay.fill({b, t, channel, where.first_position(b, s) + (t - where.begin(s))},
-                   strided_view<State>(&filled, 1, 1));
+        decay.fill({b, t, channel, position}, strided_view<State>(&filled, 1, 1));
         const auto wide = static_cast<Wide>(filled);
         return Decay::form == decay_form::factor ? wide : std::exp(wide);
       };
+      // What S loses besides its decay: z^T S.
       for (index_t i = 0; i < V; ++i) {
-        // What S loses besides its decay: z^T S.
         Wide& seen = row[static_cast<std::size_t>(i)] = 0;
-        if constexpr (detail::has_corrections<Data>)
-          if (!detail::is_gated(data))
-            for (index_t j = 0; j < K; ++j) seen += at_key(data.removals, j) * S(j, i);
+        for (std::size_t j = 0; j < z.size(); ++j) seen += z[j] * S(static_cast<index_t>(j), i);
       }
       for (index_t j = 0; j < K; ++j) {
         const Wide w = factor(j);
         for (index_t i = 0; i < V; ++i) S(j, i) *= w;
       }
       for (index_t i = 0; i < V; ++i) {
-        Wide v = static_cast<Wide>(static_cast<State>(data.values(b, t, h, i)));
+        const Wide v = static_cast<Wide>(static_cast<State>(data.values(b, t, h, i)));
+        Wide written = v, out = 0;
         if (detail::is_gated(data))
-          for (index_t j = 0; j < K; ++j) v -= at_key(data.keys, j) * S(j, i);
-        Wide out = 0;
+          for (index_t j = 0; j < K; ++j) written -= k[static_cast<std::size_t>(j)] * S(j, i);
         for (index_t j = 0; j < K; ++j) {
-          S(j, i) += c * at_key(data.keys, j) * v;
-          if constexpr (detail::has_corrections<Data>)
-            if (!detail::is_gated(data))
-              S(j, i) += at_key(data.corrections, j) * row[static_cast<std::size_t>(i)];
-          out += at_key(data.queries, j) * S(j, i);
+          const auto n = static_cast<std::size_t>(j);
+          S(j, i) += c * k[n] * written;
+          if (!u.empty()) S(j, i) += u[n] * row[static_cast<std::size_t>(i)];
+          out += q[n] * S(j, i);
         }
-        const auto rounded = static_cast<State>(out * static_cast<Wide>(data.scale));
-        data.outputs(b, t, h, i) = static_cast<typename Data::value_type>(rounded);
+        out *= static_cast<Wide>(data.scale);
+        if (!data.skip.empty())
+          out += static_cast<Wide>(static_cast<State>(detail::skip_at(data, h, i))) * v;
+        data.outputs(b, t, h, i) = static_cast<typename Data::value_type>(static_cast<State>(out));
       }
       if (const index_t m = where.snapshot_of(t); m >= 0) keep(where.snapshots, m);
     }

@@ -73,29 +73,32 @@ template <class Real>
   return choose(w < 0, Real(1) + w, w);
 }
 
+/// The product of two rows of K numbers.
+template <class Real>
+Real over_keys(const Real* x, const Real* y, index_t keys) {
+  using V = pack<Real>;
+  constexpr index_t lanes = pack_of<Real>::lanes;
+  V sum{};
+  index_t j = 0;
+  for (; j + lanes <= keys; j += lanes) sum = load<V>(x + j) * load<V>(y + j) + sum;
+  Real rest = sum_of_lanes<Real>(sum);
+  for (; j < keys; ++j) rest += x[j] * y[j];
+  return rest;
+}
+
 /// The products over K keys of the rows of a group, without decays.
 template <state_rule Rule, class Real, int Steps>
 void multiply_rows(const pass_rows<Real, Steps>& rows, index_t keys,
                    pair_products<Real, Steps>& products) {
-  using V = pack<Real>;
-  constexpr index_t lanes = pack_of<Real>::lanes;
-  const auto over_keys = [&](const Real* x, const Real* y) {
-    V sum{};
-    index_t j = 0;
-    for (; j + lanes <= keys; j += lanes) sum = load<V>(x + j) * load<V>(y + j) + sum;
-    Real rest = sum_of_lanes<Real>(sum);
-    for (; j < keys; ++j) rest += x[j] * y[j];
-    return rest;
-  };
   for (int e = 0; e < Steps; ++e)
     for (int s = 0; s <= e; ++s) {
-      products.query_key[e][s] = over_keys(rows.query[e], rows.key[s]);
+      products.query_key[e][s] = over_keys(rows.query[e], rows.key[s], keys);
       if constexpr (Rule == state_rule::delta)
-        products.query_correction[e][s] = over_keys(rows.query[e], rows.correction[s]);
+        products.query_correction[e][s] = over_keys(rows.query[e], rows.correction[s], keys);
       if (s == e || Rule == state_rule::outer) continue;
-      products.removal_key[e][s] = over_keys(rows.removal[e], rows.key[s]);
+      products.removal_key[e][s] = over_keys(rows.removal[e], rows.key[s], keys);
       if constexpr (Rule == state_rule::delta)
-        products.removal_correction[e][s] = over_keys(rows.removal[e], rows.correction[s]);
+        products.removal_correction[e][s] = over_keys(rows.removal[e], rows.correction[s], keys);
     }
 }
 
