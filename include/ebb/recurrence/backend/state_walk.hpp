@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -137,33 +139,56 @@ class state_walk {
                   to + r * size_.values + piece_.first_lane);
   }
 
-  // The rows of a view for the steps of a panel: where they lie, or converted.
+  // The rows of a view for the steps of a panel: where they lie, or converted, or of unit length.
   struct row_list {
     const State* first;
     index_t step;
     const State* operator[](index_t t) const { return first + t * step; }
   };
-  row_list rows_of(const head_view<const T>& view, index_t h, index_t t, index_t count,
-                   State* to) const {
+  row_list rows_of(const head_view<const T>& view, const std::optional<double>& epsilon, index_t h,
+                   index_t t, index_t count, State* to) const {
     const T* const from = view.pointer(piece_.batch, t, shared_head(view, h, size_.heads));
-    if constexpr (std::is_same_v<T, State>) {
-      return {from, view.stride().step};
-    } else {
-      for (index_t i = 0; i < count; ++i)
-        for (index_t j = 0; j < size_.keys; ++j)
-          to[i * keys_up_ + j] = static_cast<State>(from[i * view.stride().step + j]);
-      return {to, keys_up_};
+    if constexpr (std::is_same_v<T, State>)
+      if (!epsilon) return {from, view.stride().step};
+    for (index_t i = 0; i < count; ++i) {
+      State* const row = to + i * keys_up_;
+      for (index_t j = 0; j < size_.keys; ++j)
+        row[j] = static_cast<State>(from[i * view.stride().step + j]);
+      if (!epsilon) continue;
+      const State square = over_keys(row, row, size_.keys) + static_cast<State>(*epsilon);
+      const State inverse = State(1) / std::sqrt(square);
+      for (index_t j = 0; j < size_.keys; ++j) row[j] *= inverse;
     }
+    return {to, keys_up_};
+  }
+  // u = -r * z.
+  row_list rows_from_rates(index_t h, index_t t, index_t count) const {
+    const row_list rates = rows_of(data_.rates, {}, h, t, count, correction_);
+    for (index_t i = 0; i < count; ++i)
+      for (index_t j = 0; j < size_.keys; ++j)
+        correction_[i * keys_up_ + j] = -rates[i][j] * rows_removal_[i][j];
+    return {correction_, keys_up_};
   }
 
   // Steps t .. t + count - 1 of head h.
   void panel(index_t h, index_t t, index_t count, index_t position) {
-    rows_query_ = rows_of(data_.queries, h, t, count, query_);
-    rows_key_ = rows_of(data_.keys, h, t, count, key_);
+    rows_query_ = rows_of(data_.queries, data_.unit_queries, h, t, count, query_);
+    rows_key_ = rows_of(data_.keys, data_.unit_keys, h, t, count, key_);
     rows_removal_ = rows_key_;
     if constexpr (Rule == state_rule::delta) {
-      rows_correction_ = rows_of(data_.corrections, h, t, count, correction_);
-      rows_removal_ = rows_of(data_.removals, h, t, count, removal_);
+      rows_removal_ = rows_of(data_.removals, data_.unit_removals, h, t, count, removal_);
+      rows_correction_ = data_.rates.left_out()
+                             ? rows_of(data_.corrections, {}, h, t, count, correction_)
+                             : rows_from_rates(h, t, count);
+    }
+    for (index_t i = 0; i < count; ++i)
+      weight_[i] = data_.weights.left_out()
+                       ? State(1)
+                       : static_cast<State>(*data_.weights.pointer(piece_.batch, t + i, h));
+    if constexpr (weighing_decay<Decay, State>) {
+      State weighed[static_cast<std::size_t>(longest_panel)];
+      decay_.weigh({piece_.batch, t, h, position}, strided_view<State>(weighed, count, 1));
+      for (index_t i = 0; i < count; ++i) weight_[i] *= weighed[i];
     }
     if (by_key())
       decay_.fill({piece_.batch, t, h * size_.keys, position},
@@ -213,10 +238,7 @@ class state_walk {
       group.rows.removal[e] = rows_removal_[i + e];
       group.rows.correction[e] =
           Rule == state_rule::delta ? rows_correction_[i + e] : rows_key_[i + e];
-      group.weight[e] =
-          data_.weights.left_out()
-              ? State(1)
-              : static_cast<State>(*data_.weights.pointer(piece_.batch, t + i + e, h));
+      group.weight[e] = weight_[i + e];
     }
     if (!by_key()) {
       pair_products<State, Count> plain;
@@ -307,6 +329,7 @@ class state_walk {
         }
         read.at[e][v] = broadcast<V>(scale) * sum;
       }
+      if (!data_.skip.empty()) add_skip<Packs>(h, t + e, lane, count, read.at[e]);
       put<Packs>(read.at[e], data_.outputs.pointer(piece_.batch, t + e, h) + lane, count);
     }
     if (Rule != state_rule::outer && next != nullptr) seen = ahead;
@@ -328,6 +351,19 @@ class state_walk {
         return pass<Rule, row_decay::mixed, look_ahead>(block, row, size_.keys, rows, in, fix, read,
                                                         ahead);
     }
+  }
+
+  // D * v, from values that are still there: outputs in their place follow.
+  template <int Packs>
+  void add_skip(index_t h, index_t t, index_t lane, index_t count, pack<State> (&to)[Packs]) const {
+    pack<State> value[Packs], skip[Packs];
+    fetch<Packs>(data_.values.pointer(piece_.batch, t, h) + lane, count, value);
+    if (static_cast<index_t>(data_.skip.size()) == size_.heads) {
+      for (auto& s : skip) s = broadcast<pack<State>>(static_cast<State>(skip_at(data_, h, 0)));
+    } else {
+      fetch<Packs>(data_.skip.data() + h * size_.values + lane, count, skip);
+    }
+    for (int v = 0; v < Packs; ++v) to[v] = skip[v] * value[v] + to[v];
   }
 
   template <int Packs>
@@ -362,6 +398,7 @@ class state_walk {
   index_t keys_up_, longest_;
   State *query_, *key_, *correction_, *removal_, *filled_, *factor_, *passes_, *head_decays_;
   State* copy_ = nullptr;
+  State weight_[static_cast<std::size_t>(longest_panel)];
   row_list rows_query_{}, rows_key_{}, rows_correction_{}, rows_removal_{};
 };
 

@@ -209,7 +209,7 @@ struct decayed_products {
 
 /// A group whose steps decay each key by its own number.
 /// @param filled   for each step the row of K numbers that the decay filled; factors or logarithms
-/// @param factor   for each step memory for K factors; may be the rows filled where they are factors
+/// @param factor   for each step memory for K factors; may be the rows filled
 /// @param to       rows to write; may be those of `group.rows`, which point there afterwards
 template <state_rule Rule, decay_form Form, class Real, int Steps>
 void prepare_by_key(step_group<Real, Steps>& group, index_t keys,
