@@ -199,8 +199,8 @@ class state_walk {
     step_group<State, Steps> many[static_cast<std::size_t>(longest_panel / Steps)];
     step_group<State, 1> few[static_cast<std::size_t>(Steps)];
     const index_t groups = count / Steps, rest = count % Steps;
-    for (index_t g = 0; g < groups; ++g) prepare(many[g], h, t, g * Steps);
-    for (index_t g = 0; g < rest; ++g) prepare(few[g], h, t, groups * Steps + g);
+    for (index_t g = 0; g < groups; ++g) prepare(many[g], g * Steps);
+    for (index_t g = 0; g < rest; ++g) prepare(few[g], groups * Steps + g);
 
     State* const state = state_ + (h - piece_.first_head) * size_.state();
     index_t lane = piece_.first_lane;
@@ -231,7 +231,7 @@ class state_walk {
 
   // The group of the steps from i on of the panel that begins at step t.
   template <int Count>
-  void prepare(step_group<State, Count>& group, index_t h, index_t t, index_t i) {
+  void prepare(step_group<State, Count>& group, index_t i) {
     for (int e = 0; e < Count; ++e) {
       group.rows.query[e] = rows_query_[i + e];
       group.rows.key[e] = rows_key_[i + e];
