@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <ebb/core/numeric.hpp>
 
@@ -62,21 +63,63 @@ template <class V, class Real>
   else
     return x - V{};
 }
+#if defined(__GNUC__)
+template <class V, int... Low>
+[[gnu::always_inline]] inline auto sum_of_halves(const V& x, std::integer_sequence<int, Low...>) {
+  constexpr int half = static_cast<int>(sizeof...(Low));
+  return __builtin_shufflevector(x, x, Low...) + __builtin_shufflevector(x, x, (Low + half)...);
+}
+// Lane i of the result: the sum of the lanes of x (i < half) or y that are i modulo half.
+template <int Width, class V, int... Lane>
+[[gnu::always_inline]] inline V sum_of_neighbours(const V& x, const V& y,
+                                                  std::integer_sequence<int, Lane...>) {
+  constexpr int lanes = static_cast<int>(sizeof...(Lane));
+  // Blocks of `Width` lanes: the first of each pair of blocks, and the second, of x and of y.
+  constexpr auto from = [](int lane, int second) {
+    const int block = lane / Width, at = lane % Width;
+    return (block % 2 == 0 ? 0 : lanes) + (block / 2 * 2 + second) * Width + at;
+  };
+  return __builtin_shufflevector(x, y, from(Lane, 0)...) +
+         __builtin_shufflevector(x, y, from(Lane, 1)...);
+}
+// Sums of 2 Width packs at a time: lane i of the result is the sum of x[i].
+template <int Width, class V>
+[[gnu::always_inline]] inline V sums_of_packs(const V* x) {
+  constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(x[0][0]));
+  if constexpr (Width == 0) {
+    return x[0];
+  } else {
+    const V low = sums_of_packs<Width / 2>(x), high = sums_of_packs<Width / 2>(x + Width);
+    return sum_of_neighbours<Width>(low, high, std::make_integer_sequence<int, lanes>{});
+  }
+}
+#endif
 /// The sum of the lanes, by halves.
 template <class Real, class V>
 [[gnu::always_inline]] inline Real sum_of_lanes(const V& x) {
   constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(Real));
-  Real part[static_cast<std::size_t>(lanes)];
-  std::memcpy(part, &x, sizeof(V));
-  for (int width = lanes / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i) part[i] += part[i + width];
-  return part[0];
+  if constexpr (std::is_same_v<V, Real>) return x;
+#if defined(__GNUC__)
+  else if constexpr (lanes == 2)
+    return x[0] + x[1];
+  else
+    return sum_of_lanes<Real>(sum_of_halves(x, std::make_integer_sequence<int, lanes / 2>{}));
+#endif
 }
 
-/// Asks for a line of memory ahead of its use; any address is allowed.
+/// Asks for a line of memory ahead of its use, into the L1 cache; any address is allowed.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address);
+#endif
+}
+/// The lines of a row, into the L2 cache: rows that lie a multiple of 4 KB apart would throw each
+/// other out of L1.
+template <class T>
+void prefetch_row([[maybe_unused]] const T* row, [[maybe_unused]] index_t count) {
+#if defined(__GNUC__)
+  for (index_t i = 0; i < count; i += 64 / static_cast<index_t>(sizeof(T)))
+    __builtin_prefetch(row + i, 0, 2);
 #endif
 }
 

@@ -25,7 +25,7 @@ struct pass_rows {
   const Real* query[Steps];
   const Real* key[Steps];
   const Real* correction[Steps];  ///< the delta rule only
-  const Real* removal[Steps];     ///< of the next steps; both delta rules
+  const Real* removal[Steps];     ///< both delta rules
   const Real* decay;
   const Real* base;  ///< row_decay::mixed only
   index_t decay_stride;
@@ -37,18 +37,22 @@ struct step_packs {
   pack<Real> at[Steps][Packs];
 };
 
+// The loops over steps and packs below are short and constant; only unrolled do their arrays live in
+// registers, and g++ needs to be told to.
+
 /// For the block S of `keys` rows, `row` apart, of `Packs` packs each:
 ///
 ///   read[e] = sum_j query[e][j] S[j]
 ///   S[j] <- decay of S[j] + sum_e key[e][j] in[e] + sum_e correction[e][j] seen[e]
-///   next[e] = sum_j removal[e][j] S[j]                                     (if Next)
+///   next[e] = sum_j removal[e][j] S[j], of the next steps                  (if Next)
 ///
-/// A row is fetched and put back once for all steps: 2 + 1/Steps operations of vectors a pack and
-/// step for outer products, where one step at a time would take 3; the state's loads and stores
-/// shrink alike.
+/// A single step is read after it is written, several before. A row is fetched and put back once
+/// for all steps: 2 + 1/Steps operations of vectors a pack and step for outer products, where one
+/// step at a time takes 3; the state's loads and stores shrink alike.
 template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, class Real>
 [[gnu::noinline]] void pass(Real* state, index_t row, index_t keys,
-                            const pass_rows<Real, Steps>& rows,
+                            const pass_rows<Real, Steps>& given,
+                            const Real* const (&removal_of_next)[Steps],
                             const step_packs<Real, Steps, Packs>& in,
                             const step_packs<Real, Steps, Packs>& seen,
                             step_packs<Real, Steps, Packs>& read,
@@ -56,22 +60,34 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
   using V = pack<Real>;
   constexpr int lanes = pack_of<Real>::lanes;
   V sum[Steps][Packs], ahead[Steps][Packs], add[Steps][Packs], fix[Steps][Packs];
+#pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) {
       sum[e][v] = ahead[e][v] = V{};
       add[e][v] = in.at[e][v];
       if constexpr (Rule == state_rule::delta) fix[e][v] = seen.at[e][v];
     }
+  // Copies: for all that a compiler knows, a stored row might change what they point to.
+  pass_rows<Real, Steps> rows = given;
+#pragma GCC unroll 4
+  for (int e = 0; e < Steps; ++e) rows.removal[e] = removal_of_next[e];
   const Real* decay = rows.decay;
   [[maybe_unused]] const Real* base = rows.base;
   for (index_t j = 0; j < keys; ++j, state += row) {
     V s[Packs];
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) s[v] = load<V>(state + v * lanes);
-    for (int e = 0; e < Steps; ++e) {
-      const V q = broadcast<V>(rows.query[e][j]);
-      for (int v = 0; v < Packs; ++v) sum[e][v] = q * s[v] + sum[e][v];
+    if constexpr (Steps > 1) {
+#pragma GCC unroll 4
+      for (int e = 0; e < Steps; ++e) {
+        const V q = broadcast<V>(rows.query[e][j]);
+#pragma GCC unroll 4
+        for (int v = 0; v < Packs; ++v) sum[e][v] = q * s[v] + sum[e][v];
+      }
     }
     const V d = broadcast<V>(*decay);
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) {
       if constexpr (Decay == row_decay::factor)
         s[v] = d * s[v];
@@ -82,23 +98,39 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
     }
     decay += rows.decay_stride;
     if constexpr (Decay == row_decay::mixed) base += rows.decay_stride;
+#pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
       const V k = broadcast<V>(rows.key[e][j]);
+#pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) s[v] = k * add[e][v] + s[v];
     }
-    if constexpr (Rule == state_rule::delta)
+    if constexpr (Rule == state_rule::delta) {
+#pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {
         const V u = broadcast<V>(rows.correction[e][j]);
+#pragma GCC unroll 4
         for (int v = 0; v < Packs; ++v) s[v] = u * fix[e][v] + s[v];
       }
+    }
+    if constexpr (Steps == 1) {
+      const V q = broadcast<V>(rows.query[0][j]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Packs; ++v) sum[0][v] = q * s[v] + sum[0][v];
+    }
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) store(state + v * lanes, s[v]);
-    if constexpr (Next)
+    if constexpr (Next) {
+#pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {
         const V z = broadcast<V>(rows.removal[e][j]);
+#pragma GCC unroll 4
         for (int v = 0; v < Packs; ++v) ahead[e][v] = z * s[v] + ahead[e][v];
       }
+    }
   }
+#pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) {
       read.at[e][v] = sum[e][v];
       if constexpr (Next) next.at[e][v] = ahead[e][v];
@@ -113,14 +145,21 @@ template <int Steps, int Packs, class Real>
   using V = pack<Real>;
   constexpr int lanes = pack_of<Real>::lanes;
   V sum[Steps][Packs];
+#pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) sum[e][v] = V{};
-  for (index_t j = 0; j < keys; ++j, state += row)
+  for (index_t j = 0; j < keys; ++j, state += row) {
+#pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
       const V z = broadcast<V>(removal[e][j]);
+#pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) sum[e][v] = z * load<V>(state + v * lanes) + sum[e][v];
     }
+  }
+#pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) products.at[e][v] = sum[e][v];
 }
 

@@ -11,16 +11,13 @@
 #include <type_traits>
 #include <vector>
 
-#include <ebb/recurrence/backend/step_group.hpp>
+#include <ebb/recurrence/backend/state_panel.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// How many steps go together, and how many packs of lanes: as many as the registers hold.
-template <state_rule Rule>
-inline constexpr int steps_together = registers < 32 || Rule == state_rule::delta ? 2 : 4;
+/// How many packs of lanes go together: as many as the registers hold; more of single steps.
 inline constexpr int packs_together = 2;
-/// Of single steps, which need fewer registers.
 inline constexpr int packs_alone = registers < 32 ? 2 : 4;
 
 /// A part of a call that depends on no other: heads and lanes of V of one sequence.
@@ -28,30 +25,6 @@ struct walk_piece {
   index_t batch, sequence;
   index_t first_head, heads;
   index_t first_lane, lanes;
-};
-
-/// Memory of a walk: on the stack up to a size that any decode step fits in, else allocated.
-template <class Real>
-class walk_memory {
- public:
-  explicit walk_memory(index_t count) {
-    if (count > here_count) away_.resize(static_cast<std::size_t>(count));
-    next_ = count > here_count ? away_.data() : here_;
-  }
-  walk_memory(const walk_memory&) = delete;
-  walk_memory& operator=(const walk_memory&) = delete;
-  /// The next `count` numbers, uninitialised. @param count  a multiple of 16
-  Real* take(index_t count) {
-    Real* const result = next_;
-    next_ += count;
-    return result;
-  }
-
- private:
-  static constexpr index_t here_count = 3 * (index_t{1} << 15) / static_cast<index_t>(sizeof(Real));
-  alignas(64) Real here_[static_cast<std::size_t>(here_count)];
-  std::vector<Real> away_;
-  Real* next_;
 };
 
 /// One piece of a call.
@@ -68,26 +41,26 @@ class state_walk {
         piece_(piece),
         size_(shape_of(data)),
         state_(state),
-        keys_up_((size_.keys + 15) / 16 * 16),
-        longest_(panel_steps(size_.keys)) {}
+        panel_(decay, data) {}
 
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
     const index_t end = where_.end(piece_.sequence, size_.steps);
     if (begin == end || piece_.lanes == 0) return;
-    const index_t steps = std::min(longest_, end - begin);
-    walk_memory<State> memory(rows_needed(steps) * keys_up_ + 2 * steps + 64 +
-                              (copies() ? keys_up_ * block_lanes : 0));
-    take(memory, steps);
+    const index_t longest = panel::steps_for(size_.keys), steps = std::min(longest, end - begin);
+    const index_t copied = copies() ? (size_.keys + 15) / 16 * 16 * lanes : 0;
+    walk_memory<State> memory(panel_.memory_needed(steps) + copied);
+    panel_.take(memory, steps);
+    copy_ = memory.take(copied);
     for (index_t t = begin; t < end;) {
       if (where_.resets_at(piece_.batch, t, size_.steps)) erase();
-      index_t count = std::min(longest_, end - t);
+      index_t count = std::min(longest, end - t);
       for (index_t i = 1; i < count; ++i)
         if (where_.resets_at(piece_.batch, t + i, size_.steps)) count = i;
       const index_t kept = next_snapshot(t);
       if (kept >= 0) count = std::min(count, kept + 1 - t);
       for (index_t h = piece_.first_head; h < piece_.first_head + piece_.heads; ++h)
-        panel(h, t, count, where_.first_position(piece_.batch, piece_.sequence) + (t - begin));
+        walk_panel(h, t, count, where_.first_position(piece_.batch, piece_.sequence) + (t - begin));
       if (kept == t + count - 1) keep(kept);
       t += count;
     }
@@ -95,33 +68,12 @@ class state_walk {
 
  private:
   using T = typename Data::value_type;
-  static constexpr int Steps = steps_together<Rule>;
+  using panel = state_panel<Rule, Decay, Data, State>;
+  static constexpr int Steps = panel::Steps;
   static constexpr index_t lanes = pack_of<State>::lanes;
-  static constexpr index_t block_lanes = packs_alone * lanes;
-  static constexpr index_t longest_panel = 64;
 
-  // Rows of a panel that stay in the L1 cache while the lanes of V pass.
-  static index_t panel_steps(index_t keys) {
-    const index_t fit = 8192 / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
-    return std::clamp<index_t>(fit / Steps * Steps, Steps, longest_panel);
-  }
-  bool by_key() const { return data_.decays == decay_per::key; }
-  // Rows of four kinds, decays and factors; two a group for its pass.
-  static index_t rows_needed(index_t steps) { return 6 * steps + 2 * steps; }
   // Lanes that do not fill a pack pass by way of a copy.
   bool copies() const { return piece_.lanes % lanes != 0; }
-
-  void take(walk_memory<State>& memory, index_t steps) {
-    query_ = memory.take(steps * keys_up_);
-    key_ = memory.take(steps * keys_up_);
-    correction_ = memory.take(steps * keys_up_);
-    removal_ = memory.take(steps * keys_up_);
-    filled_ = memory.take(steps * keys_up_);
-    factor_ = memory.take(steps * keys_up_);
-    passes_ = memory.take(2 * steps * keys_up_);
-    head_decays_ = memory.take(2 * steps + 32);
-    if (copies()) copy_ = memory.take(keys_up_ * block_lanes);
-  }
 
   void erase() {
     for (index_t r = 0; r < piece_.heads * size_.keys; ++r)
@@ -139,162 +91,116 @@ class state_walk {
                   to + r * size_.values + piece_.first_lane);
   }
 
-  // The rows of a view for the steps of a panel: where they lie, or converted, or of unit length.
-  struct row_list {
-    const State* first;
-    index_t step;
-    const State* operator[](index_t t) const { return first + t * step; }
-  };
-  row_list rows_of(const head_view<const T>& view, const std::optional<double>& epsilon, index_t h,
-                   index_t t, index_t count, State* to) const {
-    const T* const from = view.pointer(piece_.batch, t, shared_head(view, h, size_.heads));
-    if constexpr (std::is_same_v<T, State>)
-      if (!epsilon) return {from, view.stride().step};
-    for (index_t i = 0; i < count; ++i) {
-      State* const row = to + i * keys_up_;
-      for (index_t j = 0; j < size_.keys; ++j)
-        row[j] = static_cast<State>(from[i * view.stride().step + j]);
-      if (!epsilon) continue;
-      const State square = over_keys(row, row, size_.keys) + static_cast<State>(*epsilon);
-      const State inverse = State(1) / std::sqrt(square);
-      for (index_t j = 0; j < size_.keys; ++j) row[j] *= inverse;
-    }
-    return {to, keys_up_};
-  }
-  // u = -r * z.
-  row_list rows_from_rates(index_t h, index_t t, index_t count) const {
-    const row_list rates = rows_of(data_.rates, {}, h, t, count, correction_);
-    for (index_t i = 0; i < count; ++i)
-      for (index_t j = 0; j < size_.keys; ++j)
-        correction_[i * keys_up_ + j] = -rates[i][j] * rows_removal_[i][j];
-    return {correction_, keys_up_};
-  }
-
   // Steps t .. t + count - 1 of head h.
-  void panel(index_t h, index_t t, index_t count, index_t position) {
-    rows_query_ = rows_of(data_.queries, data_.unit_queries, h, t, count, query_);
-    rows_key_ = rows_of(data_.keys, data_.unit_keys, h, t, count, key_);
-    rows_removal_ = rows_key_;
-    if constexpr (Rule == state_rule::delta) {
-      rows_removal_ = rows_of(data_.removals, data_.unit_removals, h, t, count, removal_);
-      rows_correction_ = data_.rates.left_out()
-                             ? rows_of(data_.corrections, {}, h, t, count, correction_)
-                             : rows_from_rates(h, t, count);
-    }
-    for (index_t i = 0; i < count; ++i)
-      weight_[i] = data_.weights.left_out()
-                       ? State(1)
-                       : static_cast<State>(*data_.weights.pointer(piece_.batch, t + i, h));
-    if constexpr (weighing_decay<Decay, State>) {
-      State weighed[static_cast<std::size_t>(longest_panel)];
-      decay_.weigh({piece_.batch, t, h, position}, strided_view<State>(weighed, count, 1));
-      for (index_t i = 0; i < count; ++i) weight_[i] *= weighed[i];
-    }
-    if (by_key())
-      decay_.fill({piece_.batch, t, h * size_.keys, position},
-                  strided_view<State>(filled_, {1, count, size_.keys}, {0, keys_up_}));
-    else
-      decay_.fill({piece_.batch, t, h, position}, strided_view<State>(filled_, count, 1));
-
-    step_group<State, Steps> many[static_cast<std::size_t>(longest_panel / Steps)];
-    step_group<State, 1> few[static_cast<std::size_t>(Steps)];
-    const index_t groups = count / Steps, rest = count % Steps;
-    for (index_t g = 0; g < groups; ++g) prepare(many[g], g * Steps);
-    for (index_t g = 0; g < rest; ++g) prepare(few[g], groups * Steps + g);
-
+  void walk_panel(index_t h, index_t t, index_t count, index_t position) {
+    panel_.prepare(piece_.batch, h, t, count, position, h > piece_.first_head);
+    const index_t groups = panel_.groups();
+    const auto* const many = panel_.many();
+    const auto* const few = panel_.few();
     State* const state = state_ + (h - piece_.first_head) * size_.state();
     index_t lane = piece_.first_lane;
     const index_t end = piece_.first_lane + piece_.lanes;
-    const auto blocks = [&]<int Packs>() {
-      for (; lane + Packs * lanes <= end; lane += Packs * lanes) {
-        State* const block = state + lane;
-        walk_block<Packs>(many, groups, block, size_.values, h, t, lane, Packs * lanes);
-        walk_block<Packs>(few, rest, block, size_.values, h, t + groups * Steps, lane,
-                          Packs * lanes);
+    const auto walk = [&]<int Packs>(const lane_block* blocks, index_t together) {
+      walk_blocks<Packs>(many, groups, blocks, together, h, t);
+      walk_blocks<Packs>(few, panel_.rest(), blocks, together, h, t + groups * Steps);
+    };
+    const auto walk_all = [&]<int Packs>() {
+      constexpr index_t width = Packs * lanes;
+      while (lane + width <= end) {
+        lane_block blocks[static_cast<std::size_t>(most_blocks)];
+        index_t together = 0;
+        for (; together < blocks_together(width) && lane + width <= end; lane += width)
+          blocks[together++] = {state + lane, size_.values, lane, width};
+        walk.template operator()<Packs>(blocks, together);
       }
     };
-    if (groups == 0) blocks.template operator()<packs_alone>();
-    blocks.template operator()<packs_together>();
-    blocks.template operator()<1>();
+    if (groups == 0) walk_all.template operator()<packs_alone>();
+    walk_all.template operator()<packs_together>();
+    walk_all.template operator()<1>();
     if (lane == end) return;
     // The last lanes, with zeros after them.
-    const index_t left = end - lane;
+    const lane_block last{copy_, lanes, lane, end - lane};
     for (index_t j = 0; j < size_.keys; ++j) {
-      std::copy_n(state + j * size_.values + lane, left, copy_ + j * lanes);
-      std::fill_n(copy_ + j * lanes + left, lanes - left, State(0));
+      std::copy_n(state + j * size_.values + lane, last.count, copy_ + j * lanes);
+      std::fill_n(copy_ + j * lanes + last.count, lanes - last.count, State(0));
     }
-    walk_block<1>(many, groups, copy_, lanes, h, t, lane, left);
-    walk_block<1>(few, rest, copy_, lanes, h, t + groups * Steps, lane, left);
+    walk.template operator()<1>(&last, 1);
     for (index_t j = 0; j < size_.keys; ++j)
-      std::copy_n(copy_ + j * lanes, left, state + j * size_.values + lane);
+      std::copy_n(copy_ + j * lanes, last.count, state + j * size_.values + lane);
   }
 
-  // The group of the steps from i on of the panel that begins at step t.
-  template <int Count>
-  void prepare(step_group<State, Count>& group, index_t i) {
-    for (int e = 0; e < Count; ++e) {
-      group.rows.query[e] = rows_query_[i + e];
-      group.rows.key[e] = rows_key_[i + e];
-      group.rows.removal[e] = rows_removal_[i + e];
-      group.rows.correction[e] =
-          Rule == state_rule::delta ? rows_correction_[i + e] : rows_key_[i + e];
-      group.weight[e] = weight_[i + e];
-    }
-    if (!by_key()) {
-      pair_products<State, Count> plain;
-      multiply_rows<Rule>(group.rows, size_.keys, plain);
-      prepare_by_head<Rule, Decay::form>(group, plain, filled_ + i, head_decays_ + 2 * i);
-      return;
-    }
-    const State* filled[Count];
-    State* factor[Count];
-    group_storage<State, Count> to;
-    for (int e = 0; e < Count; ++e) {
-      const index_t row = (i + e) * keys_up_;
-      filled[e] = filled_ + row;
-      factor[e] = factor_ + row;
-      to.query[e] = query_ + row;
-      to.key[e] = key_ + row;
-      to.correction[e] = correction_ + row;
-      to.removal[e] = removal_ + row;
-    }
-    to.decay = passes_ + 2 * i * keys_up_;
-    to.base = to.decay + keys_up_;
-    prepare_by_key<Rule, Decay::form>(group, size_.keys, filled, factor, to);
+  // Lanes of V from `lane` on, of which the first `count` are there, and their part of the state.
+  struct lane_block {
+    State* state;
+    index_t row, lane, count;
+  };
+  // Blocks that go through time side by side: what one waits for at the end of its pass, the pass of
+  // the next one hides. As many as fit into the L1 cache.
+  static constexpr index_t most_blocks = 4;
+  index_t blocks_together(index_t width) const {
+    const index_t bytes = std::max<index_t>(size_.keys, 1) * width * index_t{sizeof(State)};
+    return std::clamp<index_t>(32768 / bytes, 1, most_blocks);
   }
 
-  // Groups of steps over a block of lanes whose rows are `row` apart; the first `count` are there.
+  // The rows of values and outputs of one head, from a step on.
+  struct value_rows {
+    const T* values;
+    T* outputs;
+    index_t value_step, output_step;
+    bool more;  // whether there are as many steps again after those of a group
+  };
+
   template <int Packs, int Count>
-  void walk_block(const step_group<State, Count>* groups, index_t number, State* block, index_t row,
-                  index_t h, index_t t, index_t lane, index_t count) {
+  void walk_blocks(const step_group<State, Count>* groups, index_t number, const lane_block* blocks,
+                   index_t together, index_t h, index_t t) {
     if (number == 0) return;
-    step_packs<State, Count, Packs> seen;
+    step_packs<State, Count, Packs> seen[2][static_cast<std::size_t>(most_blocks)];
     if constexpr (Rule != state_rule::outer)
-      look<Count, Packs>(block, row, size_.keys, groups[0].rows.removal, seen);
-    for (index_t g = 0; g < number; ++g)
-      advance<Packs>(groups[g], g + 1 < number ? &groups[g + 1] : nullptr, block, row, h,
-                     t + g * Count, lane, count, seen);
+      for (index_t b = 0; b < together; ++b)
+        look<Count, Packs>(blocks[b].state, blocks[b].row, size_.keys, groups[0].rows.removal,
+                           seen[0][b]);
+    const bool last = h + 1 == piece_.first_head + piece_.heads;
+    value_rows rows{data_.values.pointer(piece_.batch, t, h),
+                    data_.outputs.pointer(piece_.batch, t, h), data_.values.stride().step,
+                    data_.outputs.stride().step, true};
+    for (index_t g = 0; g < number; ++g) {
+      if (blocks[0].lane == piece_.first_lane)
+        panel_.prefetch_steps(piece_.batch, last ? piece_.first_head : h + 1,
+                              t + g * Count + (last ? panel::steps_for(size_.keys) : 0), Count);
+      rows.more = t + (g + 2) * Count <= size_.steps;
+      const auto* const next = g + 1 < number ? groups + g + 1 : nullptr;
+      for (index_t b = 0; b < together; ++b)
+        advance<Packs>(groups[g], next, blocks[b], h, rows, seen[g % 2][b], seen[1 - g % 2][b]);
+      rows.values += Count * rows.value_step;
+      rows.outputs += Count * rows.output_step;
+    }
   }
 
+  // One group of steps over one block. @param seen   products of its removals with the state
+  //                                    @param ahead  gets those of the next group
   template <int Packs, int Count>
   void advance(const step_group<State, Count>& group, const step_group<State, Count>* next,
-               State* block, index_t row, index_t h, index_t t, index_t lane, index_t count,
-               step_packs<State, Count, Packs>& seen) {
+               const lane_block& block, index_t h, const value_rows& rows,
+               step_packs<State, Count, Packs>& seen, step_packs<State, Count, Packs>& ahead) {
     using V = pack<State>;
     step_packs<State, Count, Packs> x, in, fix, read;
+#pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
-      fetch<Packs>(data_.values.pointer(piece_.batch, t + e, h) + lane, count, x.at[e]);
-      if (t + e + Count < size_.steps)
-        for (index_t far = 0; far < count; far += 64 / static_cast<index_t>(sizeof(T))) {
-          prefetch(data_.values.pointer(piece_.batch, t + e + Count, h) + lane + far);
-          prefetch(data_.outputs.pointer(piece_.batch, t + e + Count, h) + lane + far);
+      const T* const value = rows.values + e * rows.value_step + block.lane;
+      fetch<Packs>(value, block.count, x.at[e]);
+      if (rows.more)
+        for (index_t far = 0; far < block.count; far += 64 / static_cast<index_t>(sizeof(T))) {
+          prefetch(value + Count * rows.value_step + far);
+          prefetch(rows.outputs + (e + Count) * rows.output_step + block.lane + far);
         }
     }
+#pragma GCC unroll 4
     for (int e = 0; e < Count; ++e)
+#pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) {
-        const V weight = broadcast<V>(group.weight[e]);
         if constexpr (Rule != state_rule::outer) {
           V sum = broadcast<V>(group.seen_by[e]) * seen.at[e][v];
+#pragma GCC unroll 4
           for (int s = 0; s < e; ++s) {
             sum = broadcast<V>(group.pairs.removal_key[e][s]) * x.at[s][v] + sum;
             if constexpr (Rule == state_rule::delta)
@@ -302,66 +208,66 @@ class state_walk {
           }
           if constexpr (Rule == state_rule::delta) {
             seen.at[e][v] = sum;
-            fix.at[e][v] = broadcast<V>(group.to_end[e]) * sum;
+            fix.at[e][v] = broadcast<V>(group.decay_to_end[e]) * sum;
           } else {
-            x.at[e][v] = x.at[e][v] - sum;
+            x.at[e][v] = broadcast<V>(group.weight[e]) * (x.at[e][v] - sum);
           }
         }
-        x.at[e][v] = weight * x.at[e][v];
         in.at[e][v] = broadcast<V>(group.to_end[e]) * x.at[e][v];
       }
-    step_packs<State, Count, Packs> ahead;
-    pass_rows<State, Count> rows = group.rows;
-    if (Rule != state_rule::outer && next != nullptr) {
-      for (int e = 0; e < Count; ++e) rows.removal[e] = next->rows.removal[e];
-      go<true>(group.decay, block, row, rows, in, fix, read, ahead);
-    } else {
-      go<false>(group.decay, block, row, rows, in, fix, read, ahead);
-    }
-    const auto scale = static_cast<State>(data_.scale);
+    if (Rule != state_rule::outer && next != nullptr)
+      go<true>(group, next->rows.removal, block, in, fix, read, ahead);
+    else
+      go<false>(group, group.rows.removal, block, in, fix, read, ahead);
+#pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
+#pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) {
         V sum = broadcast<V>(group.from_start[e]) * read.at[e][v];
-        for (int s = 0; s <= e; ++s) {
+#pragma GCC unroll 4
+        for (int s = 0; Count > 1 && s <= e; ++s) {
           sum = broadcast<V>(group.pairs.query_key[e][s]) * x.at[s][v] + sum;
           if constexpr (Rule == state_rule::delta)
             sum = broadcast<V>(group.pairs.query_correction[e][s]) * seen.at[s][v] + sum;
         }
-        read.at[e][v] = broadcast<V>(scale) * sum;
+        read.at[e][v] = sum;
       }
-      if (!data_.skip.empty()) add_skip<Packs>(h, t + e, lane, count, read.at[e]);
-      put<Packs>(read.at[e], data_.outputs.pointer(piece_.batch, t + e, h) + lane, count);
+      if (!data_.skip.empty())
+        add_skip<Packs>(h, rows.values + e * rows.value_step, block, read.at[e]);
+      put<Packs>(read.at[e], rows.outputs + e * rows.output_step + block.lane, block.count);
     }
-    if (Rule != state_rule::outer && next != nullptr) seen = ahead;
   }
 
   template <bool Next, int Packs, int Count>
-  void go(row_decay decay, State* block, index_t row, const pass_rows<State, Count>& rows,
-          const step_packs<State, Count, Packs>& in, const step_packs<State, Count, Packs>& fix,
-          step_packs<State, Count, Packs>& read, step_packs<State, Count, Packs>& ahead) const {
+  void go(const step_group<State, Count>& group, const State* const (&removal_of_next)[Count],
+          const lane_block& block, const step_packs<State, Count, Packs>& in,
+          const step_packs<State, Count, Packs>& fix, step_packs<State, Count, Packs>& read,
+          step_packs<State, Count, Packs>& ahead) const {
     constexpr bool look_ahead = Next && Rule != state_rule::outer;
-    switch (decay) {
+    const auto decayed = [&]<row_decay Way>() {
+      pass<Rule, Way, look_ahead>(block.state, block.row, size_.keys, group.rows, removal_of_next,
+                                    in, fix, read, ahead);
+    };
+    switch (group.decay) {
       case row_decay::factor:
-        return pass<Rule, row_decay::factor, look_ahead>(block, row, size_.keys, rows, in, fix,
-                                                         read, ahead);
+        return decayed.template operator()<row_decay::factor>();
       case row_decay::near_one:
-        return pass<Rule, row_decay::near_one, look_ahead>(block, row, size_.keys, rows, in, fix,
-                                                           read, ahead);
+        return decayed.template operator()<row_decay::near_one>();
       case row_decay::mixed:
-        return pass<Rule, row_decay::mixed, look_ahead>(block, row, size_.keys, rows, in, fix, read,
-                                                        ahead);
+        return decayed.template operator()<row_decay::mixed>();
     }
   }
 
   // D * v, from values that are still there: outputs in their place follow.
   template <int Packs>
-  void add_skip(index_t h, index_t t, index_t lane, index_t count, pack<State> (&to)[Packs]) const {
+  void add_skip(index_t h, const T* values, const lane_block& block,
+                pack<State> (&to)[Packs]) const {
     pack<State> value[Packs], skip[Packs];
-    fetch<Packs>(data_.values.pointer(piece_.batch, t, h) + lane, count, value);
+    fetch<Packs>(values + block.lane, block.count, value);
     if (static_cast<index_t>(data_.skip.size()) == size_.heads) {
       for (auto& s : skip) s = broadcast<pack<State>>(static_cast<State>(skip_at(data_, h, 0)));
     } else {
-      fetch<Packs>(data_.skip.data() + h * size_.values + lane, count, skip);
+      fetch<Packs>(data_.skip.data() + h * size_.values + block.lane, block.count, skip);
     }
     for (int v = 0; v < Packs; ++v) to[v] = skip[v] * value[v] + to[v];
   }
@@ -395,11 +301,8 @@ class state_walk {
   walk_piece piece_;
   matrix_shape size_;
   State* state_;
-  index_t keys_up_, longest_;
-  State *query_, *key_, *correction_, *removal_, *filled_, *factor_, *passes_, *head_decays_;
+  panel panel_;
   State* copy_ = nullptr;
-  State weight_[static_cast<std::size_t>(longest_panel)];
-  row_list rows_query_{}, rows_key_{}, rows_correction_{}, rows_removal_{};
 };
 
 }  // namespace ebb::inline EBB_ABI::detail

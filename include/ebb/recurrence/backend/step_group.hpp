@@ -7,6 +7,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <ebb/core/exponential.hpp>
 #include <ebb/core/pack.hpp>
@@ -20,8 +21,8 @@ namespace ebb::inline EBB_ABI::detail {
 template <class Real, int Steps>
 using step_pairs = Real[Steps][Steps];
 
-/// The products over the keys of rows of a group. A pass reads the state as it was before its first
-/// step, so what the steps of one group tell each other goes by way of these.
+/// The products over the keys of rows of a group. A pass of several steps reads the state as it was
+/// before the first, so what they tell each other goes by way of these.
 template <class Real, int Steps>
 struct pair_products {
   step_pairs<Real, Steps> query_key, query_correction, removal_key, removal_correction;
@@ -32,14 +33,36 @@ template <class Real, int Steps>
 struct step_group {
   pass_rows<Real, Steps> rows;  ///< `removal`: of this group
   row_decay decay;
-  Real weight[Steps];      ///< c_e
-  Real from_start[Steps];  ///< times what is read of the state: w(first..e), or 1 if in the rows
-  Real seen_by[Steps];     ///< the same of the removals' products
-  Real to_end[Steps];      ///< times what is written: w(e+1..last), or 1 if in the rows
+  Real weight[Steps];                ///< c_e
+  Real from_start[Steps];            ///< times what is read of the state: w(first..e)
+  Real seen_by[Steps];               ///< the same of the removals' products
+  Real to_end[Steps];                ///< times what is written: w(e+1..last)
+  Real decay_to_end[Steps];          ///< the same of the corrections
   pair_products<Real, Steps> pairs;  ///< with the decays between them
+
+  /// Multiplies the scale into what is read, and the weights into what is written, save under the
+  /// gated rule, where they weigh the error.
+  void fold(state_rule rule, const Real& scale) {
+    for (int e = 0; e < Steps; ++e) {
+      from_start[e] *= scale;
+      for (int s = 0; s <= e; ++s) {
+        const Real c = rule == state_rule::gated ? Real(1) : weight[s];
+        pairs.query_key[e][s] *= scale * c;
+        if (rule == state_rule::delta) {
+          pairs.query_correction[e][s] *= scale;
+          pairs.removal_key[e][s] *= c;
+        }
+      }
+    }
+    for (int e = 0; e < Steps; ++e) {
+      decay_to_end[e] = to_end[e];
+      if (rule != state_rule::gated) to_end[e] *= weight[e];
+    }
+  }
 };
 
-/// The decay of a row for a pass, from x = -log a, summed in double: a, or a - 1 where a >= 1/2.
+/// The decay of a row for a pass, from x = -log a, summed in double: d = a, base = 0, or d = a - 1,
+/// base = 1 where a >= 1/2. NaN stays NaN.
 template <class Real>
 struct pass_decay {
   Real d, base;
@@ -47,30 +70,17 @@ struct pass_decay {
 template <class Real>
 [[gnu::always_inline]] inline pass_decay<Real> pass_decay_of(double x) {
   const bool near = x <= 0x1.62e42fefa39efp-1;
+  const double finite = choose(x > 1e4, 1e4, x);  // -log 0 is infinite
   Real a, m;
   if constexpr (has_exponential<Real>) {
-    const decayed<Real> d = decay_of<Real>(x);
+    const decayed<Real> d = decay_of<Real>(finite);
     a = d.a, m = d.m;
   } else {
     a = static_cast<Real>(std::exp(static_cast<long double>(-x)));
     m = static_cast<Real>(-std::expm1(static_cast<long double>(-x)));
   }
-  // NaN stays NaN.
-  const Real number = static_cast<Real>(x - x);
-  return {choose(near, Real(-m), a) + number, near ? Real(1) : Real(0)};
-}
-
-/// The same for -log a = inf, where x - x is no number: a = 0.
-template <class Real>
-[[gnu::always_inline]] inline pass_decay<Real> safe_pass_decay_of(double x) {
-  constexpr double longest = 2 * largest_exponent<double>;
-  return pass_decay_of<Real>(choose(x > longest, longest, x));
-}
-
-/// The factor behind a weight (decay/weight.hpp).
-template <class Real>
-[[gnu::always_inline]] inline Real factor_of_weight(const Real& w) {
-  return choose(w < 0, Real(1) + w, w);
+  const auto number = static_cast<Real>(finite - finite);
+  return {choose(near, Real(-m), a) + number, choose(near, Real(1), Real(0))};
 }
 
 /// The product of two rows of K numbers.
@@ -86,48 +96,102 @@ Real over_keys(const Real* x, const Real* y, index_t keys) {
   return rest;
 }
 
-/// The products over K keys of the rows of a group, without decays.
-template <state_rule Rule, class Real, int Steps>
-void multiply_rows(const pass_rows<Real, Steps>& rows, index_t keys,
-                   pair_products<Real, Steps>& products) {
+/// f(product, same product) for all that the rule needs.
+template <state_rule Rule, class One, class Other, int Steps, class F>
+[[gnu::always_inline]] inline void each_product(pair_products<One, Steps>& one,
+                                                pair_products<Other, Steps>& other, const F& f) {
+#pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
     for (int s = 0; s <= e; ++s) {
-      products.query_key[e][s] = over_keys(rows.query[e], rows.key[s], keys);
+      f(one.query_key[e][s], other.query_key[e][s]);
       if constexpr (Rule == state_rule::delta)
-        products.query_correction[e][s] = over_keys(rows.query[e], rows.correction[s], keys);
-      if (s == e || Rule == state_rule::outer) continue;
-      products.removal_key[e][s] = over_keys(rows.removal[e], rows.key[s], keys);
+        f(one.query_correction[e][s], other.query_correction[e][s]);
+      if (s == e) continue;
+      if constexpr (Rule != state_rule::outer) f(one.removal_key[e][s], other.removal_key[e][s]);
       if constexpr (Rule == state_rule::delta)
-        products.removal_correction[e][s] = over_keys(rows.removal[e], rows.correction[s], keys);
+        f(one.removal_correction[e][s], other.removal_correction[e][s]);
     }
 }
 
-/// A group whose steps decay each by one number for all keys: the rows are the caller's own.
-/// @param plain    their products
-/// @param filled   what the decay filled, one number a step
-/// @param storage  two numbers that live as long as the group
-template <state_rule Rule, decay_form Form, class Real, int Steps>
-void prepare_by_head(step_group<Real, Steps>& group, const pair_products<Real, Steps>& plain,
-                     const Real* filled, Real* storage) {
-  Real a[Steps];
-  if constexpr (Form == decay_form::factor) {
-    Real all = 1;
-    for (int e = 0; e < Steps; ++e) all *= a[e] = filled[e];
-    storage[0] = all;
-    group.decay = row_decay::factor;
+/// Adds the sums of the lanes, as many products at a time as a pack has lanes.
+template <state_rule Rule, class V, class Real, int Steps>
+[[gnu::always_inline]] inline void add_products(pair_products<V, Steps>& sum,
+                                                pair_products<Real, Steps>& products) {
+  if constexpr (std::is_same_v<V, Real>) {
+    each_product<Rule>(
+        products, sum,
+        [](Real & to, const Real& from) __attribute__((always_inline)) { to += from; });
   } else {
-    double x = 0;
-    for (int e = 0; e < Steps; ++e) {
-      x -= static_cast<double>(filled[e]);
-      const pass_decay<Real> one = safe_pass_decay_of<Real>(-static_cast<double>(filled[e]));
-      a[e] = one.base + one.d;
-    }
-    const pass_decay<Real> all = safe_pass_decay_of<Real>(x);
-    storage[0] = all.d;
-    group.decay = all.base > 0 ? row_decay::near_one : row_decay::factor;
+    constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(Real));
+    constexpr int pairs = Steps * (Steps + 1) / 2, before = pairs - Steps;
+    constexpr int count = Rule == state_rule::outer   ? pairs
+                          : Rule == state_rule::gated ? pairs + before
+                                                      : 2 * (pairs + before);
+    constexpr int up = (count + lanes - 1) / lanes * lanes;
+    V list[static_cast<std::size_t>(up)] = {};
+    int n = 0;
+    each_product<Rule>(
+        sum, products, [&](const V& from, const Real&) __attribute__((always_inline)) {
+          list[n++] = from;
+        });
+    Real total[static_cast<std::size_t>(up)];
+    for (int i = 0; i < up; i += lanes) store(total + i, sums_of_packs<lanes / 2>(list + i));
+    n = 0;
+    each_product<Rule>(
+        products,
+        sum, [&](Real & to, const V&) __attribute__((always_inline)) { to += total[n++]; });
   }
-  group.rows.decay = group.rows.base = storage;
-  group.rows.decay_stride = 0;
+}
+
+/// Adds to the products over the keys j, j + lanes, ... up to `end`, of packs V.
+template <state_rule Rule, class V, class Real, int Steps>
+index_t multiply_rows(const pass_rows<Real, Steps>& rows, index_t j, index_t end,
+                      pair_products<Real, Steps>& products) {
+  constexpr auto lanes = static_cast<index_t>(sizeof(V) / sizeof(Real));
+  pair_products<V, Steps> sum{};
+  for (; j + lanes <= end; j += lanes) {
+    V q[Steps], z[Steps], k[Steps], u[Steps];
+#pragma GCC unroll 4
+    for (int e = 0; e < Steps; ++e) {
+      q[e] = load<V>(rows.query[e] + j);
+      k[e] = load<V>(rows.key[e] + j);
+      z[e] = Rule == state_rule::outer ? V{} : load<V>(rows.removal[e] + j);
+      u[e] = Rule == state_rule::delta ? load<V>(rows.correction[e] + j) : V{};
+    }
+#pragma GCC unroll 4
+    for (int e = 0; e < Steps; ++e)
+#pragma GCC unroll 4
+      for (int s = 0; s <= e; ++s) {
+        sum.query_key[e][s] = q[e] * k[s] + sum.query_key[e][s];
+        if constexpr (Rule == state_rule::delta)
+          sum.query_correction[e][s] = q[e] * u[s] + sum.query_correction[e][s];
+        if (s == e) continue;
+        if constexpr (Rule != state_rule::outer)
+          sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
+        if constexpr (Rule == state_rule::delta)
+          sum.removal_correction[e][s] = z[e] * u[s] + sum.removal_correction[e][s];
+      }
+  }
+  add_products<Rule>(sum, products);
+  return j;
+}
+
+/// The products over K keys of the rows of a group, without decays.
+template <state_rule Rule, class Real, int Steps>
+pair_products<Real, Steps> products_of_rows(const pass_rows<Real, Steps>& rows, index_t keys) {
+  pair_products<Real, Steps> products{};
+  const index_t j = multiply_rows<Rule, pack<Real>>(rows, 0, keys, products);
+  multiply_rows<Rule, Real>(rows, j, keys, products);
+  return products;
+}
+
+/// Decays of one number a step: the rows of the group stay as they are.
+/// @param plain  the products of the rows
+/// @param a      the factor of each step
+template <state_rule Rule, class Real, int Steps>
+void decay_by_head(step_group<Real, Steps>& group, const pair_products<Real, Steps>& plain,
+                   const Real* a) {
   Real whole = 1;
   for (int e = 0; e < Steps; ++e) {
     if constexpr (Rule == state_rule::delta) group.seen_by[e] = whole;
@@ -155,125 +219,93 @@ void prepare_by_head(step_group<Real, Steps>& group, const pair_products<Real, S
 /// Where the rows of a group go that its decays are multiplied into: K numbers each.
 template <class Real, int Steps>
 struct group_storage {
-  Real *query[Steps], *key[Steps], *correction[Steps], *removal[Steps], *decay, *base;
+  Real *query[Steps], *key[Steps], *correction[Steps], *removal[Steps];
 };
 
-/// What a group of steps of K decays each works on, at key j and for V: a pack, or one number.
+/// For the keys j, j + lanes, ... up to `end`: multiplies the decays into the rows, and adds to the
+/// products. `target` may be the rows given.
+/// @param factors  of each step a row of K
+/// @param all      unless null, gets their products
 template <state_rule Rule, class V, class Real, int Steps>
-struct decayed_products {
-  step_pairs<V, Steps> query_key{}, query_correction{}, removal_key{}, removal_correction{};
-
-  [[gnu::always_inline]] void add(index_t j, const pass_rows<Real, Steps>& from,
-                                  const Real* const (&factor)[Steps],
-                                  const group_storage<Real, Steps>& to) {
-    V a[Steps], q[Steps], z[Steps];
-    V whole = broadcast<V>(Real(1));
-    for (int e = 0; e < Steps; ++e) {
-      a[e] = load<V>(factor[e] + j);
-      q[e] = load<V>(from.query[e] + j);
-      if constexpr (Rule != state_rule::outer) z[e] = load<V>(from.removal[e] + j);
-    }
-    V key[Steps], correction[Steps];
-    for (int e = 0; e < Steps; ++e) {
-      key[e] = load<V>(from.key[e] + j);
-      if constexpr (Rule == state_rule::delta) correction[e] = load<V>(from.correction[e] + j);
-    }
-    for (int s = 0; s < Steps; ++s) {
-      V k = key[s], u = correction[s];
-      for (int e = s; e < Steps; ++e) {
-        if constexpr (Rule == state_rule::delta)
-          if (e > s) {
-            removal_key[e][s] = z[e] * k + removal_key[e][s];
-            removal_correction[e][s] = z[e] * u + removal_correction[e][s];
-          }
-        if (e > s) {
-          k = k * a[e];
-          if constexpr (Rule == state_rule::delta) u = u * a[e];
-          if constexpr (Rule == state_rule::gated) removal_key[e][s] = z[e] * k + removal_key[e][s];
-        }
-        query_key[e][s] = q[e] * k + query_key[e][s];
-        if constexpr (Rule == state_rule::delta)
-          query_correction[e][s] = q[e] * u + query_correction[e][s];
-      }
-      store(to.key[s] + j, k);
-      if constexpr (Rule == state_rule::delta) store(to.correction[s] + j, u);
-    }
-    for (int e = 0; e < Steps; ++e) {
-      if constexpr (Rule == state_rule::delta) store(to.removal[e] + j, V(z[e] * whole));
-      whole = whole * a[e];
-      if constexpr (Rule == state_rule::gated) store(to.removal[e] + j, V(z[e] * whole));
-      store(to.query[e] + j, V(q[e] * whole));
-    }
-  }
-};
-
-/// A group whose steps decay each key by its own number.
-/// @param filled   for each step the row of K numbers that the decay filled; factors or logarithms
-/// @param factor   for each step memory for K factors; may be the rows filled
-/// @param to       rows to write; may be those of `group.rows`, which point there afterwards
-template <state_rule Rule, decay_form Form, class Real, int Steps>
-void prepare_by_key(step_group<Real, Steps>& group, index_t keys,
-                    const Real* const (&filled)[Steps], Real* const (&factor)[Steps],
-                    const group_storage<Real, Steps>& to) {
-  using V = pack<Real>;
-  constexpr index_t lanes = pack_of<Real>::lanes;
-  if constexpr (Form == decay_form::factor) {
-    for (index_t j = 0; j < keys; ++j) {
-      Real all = 1;
-      for (int e = 0; e < Steps; ++e) all *= filled[e][j];
-      to.decay[j] = all;
-    }
-    group.decay = row_decay::factor;
-  } else {
-    Real near = 0;
-    for (index_t j = 0; j < keys; ++j) {
-      double x = 0;
-      for (int e = 0; e < Steps; ++e) x -= static_cast<double>(filled[e][j]);
-      const pass_decay<Real> all = safe_pass_decay_of<Real>(x);
-      to.decay[j] = all.d;
-      to.base[j] = all.base;
-      near += all.base;
-    }
-    group.decay = near > static_cast<Real>(keys) - Real(0.5) ? row_decay::near_one
-                  : near > 0                                 ? row_decay::mixed
-                                                             : row_decay::factor;
-    for (int e = 0; e < Steps; ++e)
-      for (index_t j = 0; j < keys; ++j) {
-        const pass_decay<Real> one = safe_pass_decay_of<Real>(-static_cast<double>(filled[e][j]));
-        factor[e][j] = one.base + one.d;
-      }
-  }
+index_t decay_rows(const pass_rows<Real, Steps>& given, const Real* const (&factors)[Steps],
+                   index_t j, index_t end, const group_storage<Real, Steps>& target, Real* all,
+                   pair_products<Real, Steps>& products) {
+  constexpr auto lanes = static_cast<index_t>(sizeof(V) / sizeof(Real));
+  // Copies: for all that a compiler knows, a stored row might change what they point to.
+  const pass_rows<Real, Steps> from = given;
+  const group_storage<Real, Steps> to = target;
   const Real* a[Steps];
+  for (int e = 0; e < Steps; ++e) a[e] = factors[e];
+  pair_products<V, Steps> sum{};
+  for (; j + lanes <= end; j += lanes) {
+    V w[Steps], q[Steps], z[Steps], k[Steps], u[Steps];
+#pragma GCC unroll 4
+    for (int e = 0; e < Steps; ++e) {
+      w[e] = load<V>(a[e] + j);
+      q[e] = load<V>(from.query[e] + j);
+      k[e] = load<V>(from.key[e] + j);
+      if constexpr (Rule != state_rule::outer) z[e] = load<V>(from.removal[e] + j);
+      if constexpr (Rule == state_rule::delta) u[e] = load<V>(from.correction[e] + j);
+    }
+#pragma GCC unroll 4
+    for (int s = 0; s < Steps; ++s) {
+#pragma GCC unroll 4
+      for (int e = s; e < Steps; ++e) {
+        if (e > s) {
+          if constexpr (Rule == state_rule::delta) {
+            sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
+            sum.removal_correction[e][s] = z[e] * u[s] + sum.removal_correction[e][s];
+            u[s] = u[s] * w[e];
+          }
+          k[s] = k[s] * w[e];
+          if constexpr (Rule == state_rule::gated)
+            sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
+        }
+        sum.query_key[e][s] = q[e] * k[s] + sum.query_key[e][s];
+        if constexpr (Rule == state_rule::delta)
+          sum.query_correction[e][s] = q[e] * u[s] + sum.query_correction[e][s];
+      }
+      store(to.key[s] + j, k[s]);
+      if constexpr (Rule == state_rule::delta) store(to.correction[s] + j, u[s]);
+    }
+    V whole = w[0];
+#pragma GCC unroll 4
+    for (int e = 0; e < Steps; ++e) {
+      if constexpr (Rule == state_rule::delta) {
+        if (e > 0) z[e] = z[e] * whole;
+        store(to.removal[e] + j, z[e]);
+      }
+      if (e > 0) whole = whole * w[e];
+      if constexpr (Rule == state_rule::gated) {
+        z[e] = z[e] * whole;
+        store(to.removal[e] + j, z[e]);
+      }
+      q[e] = q[e] * whole;
+      store(to.query[e] + j, q[e]);
+    }
+    if (all != nullptr) store(all + j, whole);
+  }
+  add_products<Rule>(sum, products);
+  return j;
+}
+
+/// Decays of one number a step and key: they go into rows of their own.
+/// @param a    the factors of each step, a row of K each
+/// @param to   rows to write; may be those of `group.rows`, which point there afterwards
+/// @param all  unless null, gets the products of the factors
+template <state_rule Rule, class Real, int Steps>
+void decay_by_key(step_group<Real, Steps>& group, index_t keys, const Real* const (&a)[Steps],
+                  const group_storage<Real, Steps>& to, Real* all) {
+  group.pairs = {};
+  const index_t j = decay_rows<Rule, pack<Real>>(group.rows, a, 0, keys, to, all, group.pairs);
+  decay_rows<Rule, Real>(group.rows, a, j, keys, to, all, group.pairs);
   for (int e = 0; e < Steps; ++e) {
-    a[e] = Form == decay_form::factor ? filled[e] : factor[e];
     group.from_start[e] = group.seen_by[e] = group.to_end[e] = 1;
-  }
-  decayed_products<Rule, V, Real, Steps> packs;
-  decayed_products<Rule, Real, Real, Steps> rest;
-  index_t j = 0;
-  for (; j + lanes <= keys; j += lanes) packs.add(j, group.rows, a, to);
-  for (; j < keys; ++j) rest.add(j, group.rows, a, to);
-  const auto total = [](const step_pairs<V, Steps>& many, const step_pairs<Real, Steps>& few,
-                        step_pairs<Real, Steps>& sums) {
-    for (int e = 0; e < Steps; ++e)
-      for (int s = 0; s <= e; ++s) sums[e][s] = sum_of_lanes<Real>(many[e][s]) + few[e][s];
-  };
-  total(packs.query_key, rest.query_key, group.pairs.query_key);
-  if constexpr (Rule != state_rule::outer)
-    total(packs.removal_key, rest.removal_key, group.pairs.removal_key);
-  if constexpr (Rule == state_rule::delta) {
-    total(packs.query_correction, rest.query_correction, group.pairs.query_correction);
-    total(packs.removal_correction, rest.removal_correction, group.pairs.removal_correction);
-  }
-  for (int e = 0; e < Steps; ++e) {
     group.rows.query[e] = to.query[e];
     group.rows.key[e] = to.key[e];
     group.rows.correction[e] = to.correction[e];
     group.rows.removal[e] = to.removal[e];
   }
-  group.rows.decay = to.decay;
-  group.rows.base = to.base;
-  group.rows.decay_stride = 1;
 }
 
 }  // namespace ebb::inline EBB_ABI::detail

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/backend/state_panel.hpp
+/// @brief  A panel of steps of one head, in groups that are ready for their passes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include <ebb/core/pack_exponential.hpp>
+#include <ebb/decay/stored.hpp>
+#include <ebb/recurrence/backend/step_group.hpp>
+#include <ebb/recurrence/matrix.hpp>
+
+namespace ebb::inline EBB_ABI::detail {
+
+/// How many steps go together: as many as the registers hold.
+template <state_rule Rule>
+inline constexpr int steps_together = registers < 32 || Rule == state_rule::delta ? 2 : 4;
+
+/// Memory of a walk: on the stack up to a size that any usual decoding step fits in, else allocated.
+template <class Real>
+class walk_memory {
+ public:
+  explicit walk_memory(index_t count) {
+    if (count > here_count) away_.resize(static_cast<std::size_t>(count));
+    next_ = count > here_count ? away_.data() : here_;
+  }
+  walk_memory(const walk_memory&) = delete;
+  walk_memory& operator=(const walk_memory&) = delete;
+  /// The next `count` numbers, uninitialised. @param count  a multiple of 16
+  Real* take(index_t count) {
+    Real* const result = next_;
+    next_ += count;
+    return result;
+  }
+
+ private:
+  static constexpr index_t here_count = 3 * (index_t{1} << 15) / static_cast<index_t>(sizeof(Real));
+  alignas(64) Real here_[static_cast<std::size_t>(here_count)];
+  std::vector<Real> away_;
+  Real* next_;
+};
+
+/// The steps of a panel: rows converted, of unit length or where they lie; decays and weights; the
+/// groups, of `Steps` steps and then of single ones.
+template <state_rule Rule, class Decay, class Data, class State>
+class state_panel {
+ public:
+  static constexpr int Steps = steps_together<Rule>;
+  static constexpr index_t longest = 64;
+
+  state_panel(const Decay& decay, const Data& data)
+      : decay_(decay), data_(data), size_(shape_of(data)), keys_up_((size_.keys + 15) / 16 * 16) {}
+
+  /// Steps of a panel whose rows stay in the L1 cache while the lanes of V pass.
+  static index_t steps_for(index_t keys) {
+    const index_t fit = 8192 / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
+    return std::clamp<index_t>(fit / Steps * Steps, Steps, longest);
+  }
+  /// Numbers that panels of up to `steps` steps need.
+  index_t memory_needed(index_t steps) const { return 8 * steps * keys_up_; }
+  void take(walk_memory<State>& memory, index_t steps) {
+    for (State** rows :
+         {&query_, &key_, &correction_, &removal_, &filled_, &factor_, &decay_rows_, &base_rows_})
+      *rows = memory.take(steps * keys_up_);
+  }
+
+  /// Prepares the steps t .. t + count - 1 of head h of a batch entry.
+  /// @param again  whether the call before was for head h - 1 and the same steps
+  void prepare(index_t batch, index_t h, index_t t, index_t count, index_t position, bool again) {
+    at_ = {batch, h, t, count, position};
+    groups_ = count / Steps;
+    rest_ = count % Steps;
+    if (by_key() || !again || !rows_shared_with_previous()) {
+      find_rows();
+      if (!by_key())
+        for (index_t g = 0; g < groups_; ++g)
+          plain_[g] = products_of_rows<Rule>(many_[g].rows, size_.keys);
+    }
+    find_weights();
+    if (by_key())
+      find_decays_by_key();
+    else
+      find_decays_by_head();
+    const auto scale = static_cast<State>(data_.scale);
+    each_group([&](auto& group, index_t, auto) { group.fold(Rule, scale); });
+  }
+
+  /// Asks for the rows of steps t .. t + count - 1 of head h, which a later panel reads: no hardware
+  /// follows rows of other heads' distance.
+  void prefetch_steps(index_t batch, index_t h, index_t t, index_t count) const {
+    count = std::min(count, size_.steps - t);
+    const auto rows = [&](const head_view<const T>& view) {
+      const index_t head = shared_head(view, h, size_.heads);
+      for (index_t i = 0; i < count; ++i)
+        prefetch_row(view.pointer(batch, t + i, head), size_.keys);
+    };
+    rows(data_.queries);
+    rows(data_.keys);
+    if constexpr (Rule == state_rule::delta) {
+      rows(data_.removals);
+      rows(data_.rates.left_out() ? data_.corrections : data_.rates);
+    }
+    if constexpr (requires { decay_.rows_at(block_origin{}); })
+      if (by_key()) {
+        const auto decays = decay_.rows_at({batch, t, h * size_.keys, 1});
+        for (index_t i = 0; i < count; ++i) prefetch_row(decays.data + i * decays.row, size_.keys);
+      }
+  }
+
+  const step_group<State, Steps>* many() const { return many_; }
+  const step_group<State, 1>* few() const { return few_; }
+  index_t groups() const { return groups_; }
+  index_t rest() const { return rest_; }
+
+ private:
+  using T = typename Data::value_type;
+  struct place {
+    index_t batch, head, step, count, position;
+  };
+  /// Rows of K numbers.
+  struct row_list {
+    const State* first;
+    index_t step;
+    const State* operator[](index_t t) const { return first + t * step; }
+  };
+
+  bool by_key() const { return data_.decays == decay_per::key; }
+
+  bool rows_shared_with_previous() const {
+    const auto same = [&](const auto& view) {
+      return shared_head(view, at_.head, size_.heads) ==
+             shared_head(view, at_.head - 1, size_.heads);
+    };
+    bool all = same(data_.queries) && same(data_.keys);
+    if constexpr (Rule == state_rule::delta)
+      all = all && same(data_.removals) &&
+            same(data_.rates.left_out() ? data_.corrections : data_.rates);
+    return all;
+  }
+
+  row_list rows_of(const head_view<const T>& view, const std::optional<double>& epsilon,
+                   State* to) const {
+    const T* const from =
+        view.pointer(at_.batch, at_.step, shared_head(view, at_.head, size_.heads));
+    if constexpr (std::is_same_v<T, State>)
+      if (!epsilon) return {from, view.stride().step};
+    for (index_t i = 0; i < at_.count; ++i) {
+      State* const row = to + i * keys_up_;
+      for (index_t j = 0; j < size_.keys; ++j)
+        row[j] = static_cast<State>(from[i * view.stride().step + j]);
+      if (!epsilon) continue;
+      const State square = over_keys(row, row, size_.keys) + static_cast<State>(*epsilon);
+      const State inverse = State(1) / std::sqrt(square);
+      for (index_t j = 0; j < size_.keys; ++j) row[j] *= inverse;
+    }
+    return {to, keys_up_};
+  }
+
+  void find_rows() {
+    const row_list query = rows_of(data_.queries, data_.unit_queries, query_);
+    const row_list key = rows_of(data_.keys, data_.unit_keys, key_);
+    row_list removal = key, correction = key;
+    if constexpr (Rule == state_rule::delta) {
+      removal = rows_of(data_.removals, data_.unit_removals, removal_);
+      if (data_.rates.left_out()) {
+        correction = rows_of(data_.corrections, {}, correction_);
+      } else {
+        const row_list rates = rows_of(data_.rates, {}, correction_);
+        for (index_t i = 0; i < at_.count; ++i)
+          for (index_t j = 0; j < size_.keys; ++j)
+            correction_[i * keys_up_ + j] = -rates[i][j] * removal[i][j];
+        correction = {correction_, keys_up_};
+      }
+    }
+    each_group([&](auto& group, index_t i, auto steps) {
+      for (int e = 0; e < steps; ++e) {
+        group.rows.query[e] = query[i + e];
+        group.rows.key[e] = key[i + e];
+        group.rows.removal[e] = removal[i + e];
+        group.rows.correction[e] = correction[i + e];
+      }
+    });
+  }
+
+  void find_weights() {
+    State weight[static_cast<std::size_t>(longest)];
+    for (index_t i = 0; i < at_.count; ++i)
+      weight[i] =
+          data_.weights.left_out()
+              ? State(1)
+              : static_cast<State>(*data_.weights.pointer(at_.batch, at_.step + i, at_.head));
+    if constexpr (weighing_decay<Decay, State>) {
+      State weighed[static_cast<std::size_t>(longest)];
+      decay_.weigh({at_.batch, at_.step, at_.head, at_.position},
+                   strided_view<State>(weighed, at_.count, 1));
+      for (index_t i = 0; i < at_.count; ++i) weight[i] *= weighed[i];
+    }
+    each_group([&](auto& group, index_t i, auto steps) {
+      for (int e = 0; e < steps; ++e) group.weight[e] = weight[i + e];
+    });
+  }
+
+  void find_decays_by_head() {
+    State filled[static_cast<std::size_t>(longest)], one[static_cast<std::size_t>(longest)];
+    decay_.fill({at_.batch, at_.step, at_.head, at_.position},
+                strided_view<State>(filled, at_.count, 1));
+    // Of the steps, and of the groups; the single steps come last in both.
+    double x[static_cast<std::size_t>(longest)];
+    if constexpr (Decay::form == decay_form::log_factor) {
+      for (index_t i = 0; i < at_.count; ++i) {
+        const pass_decay<State> d = pass_decay_of<State>(-static_cast<double>(filled[i]));
+        one[i] = d.base + d.d;
+      }
+      each_group([&](auto&, index_t i, auto steps) {
+        double sum = 0;
+        for (int e = 0; e < steps; ++e) sum -= static_cast<double>(filled[i + e]);
+        x[order(i)] = sum;
+      });
+      for (index_t g = 0; g < groups_ + rest_; ++g) {
+        const pass_decay<State> d = pass_decay_of<State>(x[g]);
+        head_decay_[g] = d.d;
+        head_base_[g] = d.base;
+      }
+    } else {
+      std::copy_n(filled, at_.count, one);
+      each_group([&](auto&, index_t i, auto steps) {
+        State all = filled[i];
+        for (int e = 1; e < steps; ++e) all *= filled[i + e];
+        head_decay_[order(i)] = all;
+        head_base_[order(i)] = 0;
+      });
+    }
+    each_group([&](auto& group, index_t i, auto steps) {
+      group.rows.decay = head_decay_ + order(i);
+      group.rows.base = head_base_ + order(i);
+      group.rows.decay_stride = 0;
+      group.decay = head_base_[order(i)] > 0 ? row_decay::near_one : row_decay::factor;
+      if constexpr (steps > 1) {
+        decay_by_head<Rule>(group, plain_[order(i)], one + i);
+      } else {
+        group.seen_by[0] = Rule == state_rule::gated ? one[i] : State(1);
+        group.from_start[0] = group.to_end[0] = 1;
+      }
+    });
+  }
+
+  // Of the group that begins with step i.
+  index_t order(index_t i) const {
+    return i < groups_ * Steps ? i / Steps : i - groups_ * (Steps - 1);
+  }
+
+  // What the decay fills, where it lies if it lies there as it is needed.
+  row_list filled_rows() const {
+    const block_origin where{at_.batch, at_.step, at_.head * size_.keys, at_.position};
+    if constexpr (requires {
+                    requires Decay::form == decay_form::factor;
+                    { decay_.rows_at(where) } -> std::same_as<stored_rows<State, time_major>>;
+                  }) {
+      const auto rows = decay_.rows_at(where);
+      return {rows.data, rows.row};
+    } else {
+      decay_.fill(where, strided_view<State>(filled_, {1, at_.count, size_.keys}, {0, keys_up_}));
+      return {filled_, keys_up_};
+    }
+  }
+
+  void find_decays_by_key() {
+    const row_list filled = filled_rows();
+    each_group([&](auto& group, index_t i, auto steps) {
+      State* const d = decay_rows_ + order(i) * keys_up_;
+      State* const base = base_rows_ + order(i) * keys_up_;
+      const State* a[static_cast<std::size_t>(steps)];
+      group.rows.decay = d;
+      group.rows.base = base;
+      group.rows.decay_stride = 1;
+      if constexpr (Decay::form == decay_form::factor) {
+        for (int e = 0; e < steps; ++e) a[e] = filled[i + e];
+        if constexpr (steps == 1) group.rows.decay = a[0];
+        group.decay = row_decay::factor;
+      } else {
+        const State* logs[static_cast<std::size_t>(steps)];
+        for (int e = 0; e < steps; ++e) {
+          logs[e] = filled[i + e];
+          a[e] = factor_ + (i + e) * keys_up_;
+        }
+        group.decay = exponentials(logs, factor_ + i * keys_up_, d, base);
+      }
+      if constexpr (steps > 1) {
+        group_storage<State, steps> to;
+        for (int e = 0; e < steps; ++e) {
+          const index_t row = (i + e) * keys_up_;
+          to.query[e] = query_ + row;
+          to.key[e] = key_ + row;
+          to.correction[e] = correction_ + row;
+          to.removal[e] = removal_ + row;
+        }
+        decay_by_key<Rule>(group, size_.keys, a, to,
+                           Decay::form == decay_form::factor ? d : nullptr);
+      } else {
+        group.from_start[0] = group.seen_by[0] = group.to_end[0] = 1;
+        if constexpr (Rule == state_rule::gated) {
+          State* const removal = removal_ + i * keys_up_;
+          const State* const key = group.rows.key[0];
+          for (index_t j = 0; j < size_.keys; ++j) removal[j] = a[0][j] * key[j];
+          group.rows.removal[0] = removal;
+        }
+      }
+    });
+  }
+
+  // From the logarithms of each step: factors, a row of K each; for the pass the decay of all steps.
+  template <std::size_t Count>
+  row_decay exponentials(const State* const (&logs)[Count], State* factor, State* decay,
+                         State* base) const {
+    index_t near = 0, j = 0;
+#if defined(__GNUC__)
+    if constexpr (std::is_same_v<State, float>) {
+      using V = pack<State>;
+      constexpr index_t lanes = pack_of<State>::lanes;
+      for (; j + lanes <= size_.keys; j += lanes) {
+        V high{}, low{};
+#pragma GCC unroll 4
+        for (std::size_t e = 0; e < Count; ++e) {
+          const V x = -load<V>(logs[e] + j);
+          if (Count > 1)
+            store(factor + static_cast<index_t>(e) * keys_up_ + j, decay_of_pack(x, V{}).a);
+          if (e == 0)
+            high = x;
+          else
+            add_exactly(high, low, x);
+        }
+        // Next to infinity the rest of a sum is no number.
+        low = low == low ? low : V{};
+        const decayed<V> all = decay_of_pack(high, low);
+        const auto is_near = high <= broadcast<V>(0x1.62e43p-1F);
+        store(decay + j, V(is_near ? -all.m : all.a));
+        store(base + j, V(is_near ? broadcast<V>(1.0F) : V{}));
+        if (Count == 1) store(factor + j, all.a);
+        for (index_t i = 0; i < lanes; ++i) near -= is_near[i];
+      }
+    }
+#endif
+    for (; j < size_.keys; ++j) {
+      double x = 0;
+      for (std::size_t e = 0; e < Count; ++e) {
+        x -= static_cast<double>(logs[e][j]);
+        const pass_decay<State> one = pass_decay_of<State>(-static_cast<double>(logs[e][j]));
+        factor[static_cast<index_t>(e) * keys_up_ + j] = one.base + one.d;
+      }
+      const pass_decay<State> all = pass_decay_of<State>(x);
+      decay[j] = all.d;
+      base[j] = all.base;
+      near += all.base > 0 ? 1 : 0;
+    }
+    return near == size_.keys ? row_decay::near_one
+           : near > 0         ? row_decay::mixed
+                              : row_decay::factor;
+  }
+
+  // f(group, first step, number of steps) for all groups.
+  template <class F>
+  void each_group(const F& f) {
+    for (index_t g = 0; g < groups_; ++g)
+      f(many_[g], g * Steps, std::integral_constant<int, Steps>{});
+    for (index_t g = 0; g < rest_; ++g)
+      f(few_[g], groups_ * Steps + g, std::integral_constant<int, 1>{});
+  }
+
+  const Decay& decay_;
+  const Data& data_;
+  matrix_shape size_;
+  index_t keys_up_;
+  place at_{};
+  index_t groups_ = 0, rest_ = 0;
+  State *query_, *key_, *correction_, *removal_, *filled_, *factor_, *decay_rows_, *base_rows_;
+  State head_decay_[static_cast<std::size_t>(longest)],
+      head_base_[static_cast<std::size_t>(longest)];
+  pair_products<State, Steps> plain_[static_cast<std::size_t>(longest / Steps)];
+  step_group<State, Steps> many_[static_cast<std::size_t>(longest / Steps)];
+  step_group<State, 1> few_[static_cast<std::size_t>(Steps)];
+};
+
+}  // namespace ebb::inline EBB_ABI::detail
