@@ -119,7 +119,7 @@ template <class T>
 void prefetch_row([[maybe_unused]] const T* row, [[maybe_unused]] index_t count) {
 #if defined(__GNUC__)
   for (index_t i = 0; i < count; i += 64 / static_cast<index_t>(sizeof(T)))
-    __builtin_prefetch(row + i, 0, 2);
+    __builtin_prefetch(row + i);
 #endif
 }
 
