@@ -20,14 +20,6 @@ using path_type = std::filesystem::path;
 
 constexpr std::uint64_t longest_header = 100'000'000;
 
-// Text of a file for a message: printable, and not endless.
-std::string shown(const std::string& text) {
-  constexpr std::size_t longest = 80;
-  std::string result;
-  for (const char c : text.substr(0, longest)) result += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > longest ? result + "..." : result;
-}
-
 [[noreturn]] void refuse(const path_type& path, const std::string& what) {
   throw error(path.string() + ": " + what);
 }
@@ -279,6 +271,13 @@ Real element_at(const std::string& dtype, const char* bytes) {
 }
 
 }  // namespace
+
+std::string shown(const std::string& text) {
+  constexpr std::size_t longest = 80;
+  std::string result;
+  for (const char c : text.substr(0, longest)) result += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > longest ? result + "..." : result;
+}
 
 reader::reader(const std::filesystem::path& path) : path_(path) {
   auto file = opened(path);

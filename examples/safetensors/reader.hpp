@@ -19,6 +19,9 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A name out of a file, fit for a message: printable ASCII, cut after 80 characters.
+std::string shown(const std::string& name);
+
 /// What the header says of a tensor.
 struct tensor {
   std::string dtype;                 ///< such as "F32"; any text
