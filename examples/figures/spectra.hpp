@@ -59,7 +59,7 @@ layer rwkv7_post(double base, std::vector<double> deltas, std::span<const double
 ///
 /// @param horizon  T, the training length, 3 <= T < inf steps
 /// @param inverse  which inverse of softplus makes the deltas
-/// Source: the published code of [PoST] and of the models.
+/// Source: the published code of [PoST], [Mamba2], [GatedDeltaNet] and [RWKV7].
 std::vector<model> initial_models(family which, double horizon, ebb::gap_inverse inverse);
 
 }  // namespace figures

@@ -43,7 +43,7 @@ struct tensor {
 /// its tensor is read.
 ///
 /// Cost: the header's size in memory, a small multiple of it while it is parsed.
-/// Source: the format's description and reader, huggingface/safetensors.
+/// Source: [Safetensors].
 class reader {
  public:
   /// @throws error
