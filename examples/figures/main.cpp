@@ -26,6 +26,14 @@ void make_folder(const std::filesystem::path& folder) {
                                (problem ? ": " + problem.message() : std::string()));
 }
 
+// Pictures of an earlier run are not mixed with those of this one.
+void remove_pictures(const std::filesystem::path& folder, figures::family which) {
+  std::error_code ignored;
+  for (const auto& name : figures::picture_names(which))
+    for (const char* const kind : {".gp", ".svg", ".png"})
+      std::filesystem::remove(folder / (name + kind), ignored);
+}
+
 int run(const figures::options& o) {
   std::vector<figures::model> models;
   for (const auto& c : o.checkpoints)
@@ -40,6 +48,7 @@ int run(const figures::options& o) {
 
   make_folder(o.out);
   const auto pictures = figures::pictures(o.which, models, layer);
+  remove_pictures(o.out, o.which);
   drawing::write_atomically(o.out / "timescales.csv", figures::timescales_csv(models));
   std::string problem;
   const auto drawn = drawing::draw(pictures, o.out, problem);

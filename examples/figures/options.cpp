@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -114,7 +115,14 @@ options parse_options(int argc, const char* const* argv) {
   if (checkpoints.size() > most_checkpoints)
     throw usage_error("--checkpoint: need at most " + std::to_string(most_checkpoints) +
                       " files, got " + std::to_string(checkpoints.size()));
-  for (const auto& text : checkpoints) o.checkpoints.push_back(checkpoint_of(text));
+  for (const auto& text : checkpoints) {
+    auto next = checkpoint_of(text);
+    for (const auto& c : o.checkpoints)
+      if (c.label == next.label)
+        throw usage_error("--checkpoint: need names that differ, got '" + c.label +
+                          "' twice; say LABEL=FILE");
+    o.checkpoints.push_back(std::move(next));
+  }
   if (as_published && !checkpoints.empty())
     throw usage_error("--as-published: need an initialisation, got a checkpoint");
   if (as_published) o.inverse = ebb::gap_inverse::as_published;

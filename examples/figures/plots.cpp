@@ -176,6 +176,13 @@ std::string timescales_csv(std::span<const model> models) {
   return text;
 }
 
+std::vector<std::string> picture_names(family which) {
+  std::vector<std::string> names;
+  for (const char* const what : {"_density", "_layer", "_layers", "_taper"})
+    names.push_back(file_name(which) + what);
+  return names;
+}
+
 std::vector<drawing::picture> pictures(family which, std::span<const model> models, int layer) {
   std::vector<drawing::picture> drawn{density_picture(which, models),
                                       layer_picture(which, models, layer),

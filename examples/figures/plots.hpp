@@ -17,7 +17,10 @@ namespace figures {
 /// without a taper, both with 10 digits.
 std::string timescales_csv(std::span<const model> models);
 
-/// The pictures MODEL_density, MODEL_layer, MODEL_layers and, if a model has a taper, MODEL_taper.
+/// The names of a family's pictures: MODEL_density, MODEL_layer, MODEL_layers, MODEL_taper.
+std::vector<std::string> picture_names(family which);
+
+/// The pictures of these names; MODEL_taper only if a model has a taper.
 /// @param models  1 to 4 of them, each with layers
 /// @param layer   of MODEL_layer, one that each model has
 std::vector<drawing::picture> pictures(family which, std::span<const model> models, int layer);

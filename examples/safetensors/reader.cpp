@@ -272,11 +272,11 @@ Real element_at(const std::string& dtype, const char* bytes) {
 
 }  // namespace
 
-std::string shown(const std::string& text) {
+std::string shown(const std::string& name) {
   constexpr std::size_t longest = 80;
   std::string result;
-  for (const char c : text.substr(0, longest)) result += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > longest ? result + "..." : result;
+  for (const char c : name.substr(0, longest)) result += c >= ' ' && c <= '~' ? c : '?';
+  return name.size() > longest ? result + "..." : result;
 }
 
 reader::reader(const std::filesystem::path& path) : path_(path) {

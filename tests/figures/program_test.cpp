@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -100,10 +101,20 @@ TEST_CASE("from checkpoints") {
           std::filesystem::exists(folder.path / "a/b" / ("mamba2_" + std::string(name) + kind));
       CHECK(drawn != contains(r.out, "gnuplot was not found"));
     }
-  SUBCASE("a model without taper has no such picture") {
-    CHECK(run(folder, "--checkpoint plain=1.safetensors --out c").status == 0);
-    CHECK_FALSE(std::filesystem::exists(folder.path / "c/mamba2_taper.gp"));
-    CHECK(std::filesystem::exists(folder.path / "c/mamba2_layers.gp"));
+  SUBCASE("a model without taper has no such picture, and none of an earlier run") {
+    CHECK(run(folder, "--checkpoint plain=1.safetensors --out a/b").status == 0);
+    for (const char* const kind : {".gp", ".svg", ".png"})
+      CHECK_FALSE(
+          std::filesystem::exists(folder.path / "a/b" / ("mamba2_taper" + std::string(kind))));
+    CHECK(std::filesystem::exists(folder.path / "a/b/mamba2_layers.gp"));
+  }
+  SUBCASE("two models of one name") {
+    const result twice = run(folder,
+                             "--checkpoint plain=1.safetensors --checkpoint "
+                             "plain-1='some post/model.safetensors'");
+    CHECK(twice.status == 2);
+    CHECK(twice.err ==
+          "figures: --checkpoint: need names that differ, got 'plain-1' twice; say LABEL=FILE\n");
   }
   SUBCASE("another model's parameters: status 1, a sentence, no folder") {
     const result wrong = run(folder, "--model rwkv7 --checkpoint plain=1.safetensors --out wrong");
@@ -123,14 +134,14 @@ TEST_CASE("from checkpoints") {
 
 TEST_CASE("bad options: one line, status 2, nothing written") {
   const scratch folder("figures_bad");
-  for (const char* const bad :
-       {"--model mamba", "--train-length 2", "--train-length 1e13", "--train-length 2048.5",
-        "--train-length nan", "--train-length x", "--layer -1", "--layer 24", "--layer 1.5",
-        "--checkpoint none", "--checkpoint a=none", "--checkpoint", "--nothing", "extra",
-        "--out err.txt", "--out /proc/none", "--out ''",
-        "--checkpoint out.txt --checkpoint out.txt --checkpoint out.txt --checkpoint out.txt "
-        "--checkpoint out.txt",
-        "--as-published --checkpoint out.txt"}) {
+  std::string five;
+  for (int i = 0; i < 5; ++i) five += " --checkpoint " + std::to_string(i) + "=out.txt";
+  for (const std::string& bad : std::vector<std::string>{
+           "--model mamba", "--train-length 2", "--train-length 1e13", "--train-length 2048.5",
+           "--train-length nan", "--train-length x", "--layer -1", "--layer 24", "--layer 1.5",
+           "--checkpoint none", "--checkpoint a=none", "--checkpoint", "--nothing", "extra",
+           "--out err.txt", "--out /proc/none", "--out ''", five,
+           "--as-published --checkpoint out.txt"}) {
     CAPTURE(bad);
     const result r = run(folder, bad);
     CHECK(r.status == 2);
