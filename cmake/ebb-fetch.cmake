@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # With EBB_FETCH_DEPS=ON: downloads what is not installed, pinned by hash. All of it is headers only, so
 # nothing of its build runs: each becomes an imported target, whose headers raise no warnings of ours.
-# Without network: unpack a copy and give -DFETCHCONTENT_SOURCE_DIR_EIGEN=/its/folder (BOOST, XSIMD, DOCTEST, CLI11).
+# Without network: unpack a copy and give -DFETCHCONTENT_SOURCE_DIR_EIGEN=/its/folder (BOOST, XSIMD, DOCTEST, CLI11,
+# NLOHMANN_JSON).
 include(FetchContent)
 
 # ebb_fetch_headers(<name> <target> <pattern of its include folders> <where>...)
@@ -50,4 +51,11 @@ function(ebb_fetch_cli11)
   ebb_fetch_headers(cli11 CLI11::CLI11 "/include"
     GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
     GIT_TAG 6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9)  # v2.4.2
+endfunction()
+
+function(ebb_fetch_nlohmann_json)
+  ebb_fetch_headers(nlohmann_json nlohmann_json::nlohmann_json "/include"
+    URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
+    URL_HASH SHA256=d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d
+    DOWNLOAD_EXTRACT_TIMESTAMP ON)
 endfunction()

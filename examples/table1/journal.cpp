@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "table1/files.hpp"
+#include "drawing/files.hpp"
 
 namespace table1 {
 namespace {
@@ -50,13 +50,13 @@ journal::journal(const std::filesystem::path& path, const std::string& options) 
   const std::string header = title + options;
   lock();
   try {
-    load(read_file(path_), header);
+    load(drawing::read_file(path_), header);
     if (ftruncate(lock_, static_cast<off_t>(sound_bytes_)) != 0)
-      throw file_error("cannot write " + path_.string() + ": " +
-                       std::generic_category().message(errno));
+      throw drawing::file_error("cannot write " + path_.string() + ": " +
+                                std::generic_category().message(errno));
     file_.open(path_, std::ios::binary | std::ios::app);
     if (sound_bytes_ == 0) file_ << header << '\n' << std::flush;
-    if (!file_) throw file_error("cannot write " + path_.string());
+    if (!file_) throw drawing::file_error("cannot write " + path_.string());
   } catch (...) {
     close(lock_);
     throw;
@@ -67,12 +67,12 @@ journal::~journal() { close(lock_); }
 
 void journal::lock() {
   const auto failed = [this](int problem) {
-    return file_error("cannot write " + path_.string() + ": " +
-                      std::generic_category().message(problem));
+    return drawing::file_error("cannot write " + path_.string() + ": " +
+                               std::generic_category().message(problem));
   };
   std::error_code ignored;
   if (std::filesystem::exists(path_, ignored) && !std::filesystem::is_regular_file(path_, ignored))
-    throw file_error("cannot write " + path_.string() + ": it is not a file");
+    throw drawing::file_error("cannot write " + path_.string() + ": it is not a file");
   lock_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0) throw failed(errno);
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
@@ -132,7 +132,7 @@ void journal::add(const basis_cell& cell, std::span<const outcome> outcomes) {
     rows_[key(cell, result.beta)] = result;
   }
   file_ << text << std::flush;
-  if (!file_) throw file_error("cannot write " + path_.string());
+  if (!file_) throw drawing::file_error("cannot write " + path_.string());
 }
 
 }  // namespace table1

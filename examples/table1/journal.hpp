@@ -31,7 +31,7 @@ class journal {
   /// @param options  text that is equal for runs that may share rows
   /// @throws journal_mismatch when the file has another header, a damaged line before its last, or
   ///   is
-  ///         open in another journal; file_error when it cannot be read or written.
+  ///         open in another journal; drawing::file_error when it cannot be read or written.
   journal(const std::filesystem::path& path, const std::string& options);
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
@@ -40,7 +40,7 @@ class journal {
   /// The outcomes of a cell, one for each beta in the order given, or none if one is missing.
   std::vector<outcome> find(const basis_cell& cell, std::span<const double> betas) const;
 
-  /// Adds the outcomes of a cell and flushes. @throws file_error
+  /// Adds the outcomes of a cell and flushes. @throws drawing::file_error
   void add(const basis_cell& cell, std::span<const outcome> outcomes);
 
   std::size_t rows() const { return rows_.size(); }

@@ -9,9 +9,9 @@
 #include <exception>
 #include <iostream>
 
+#include "drawing/files.hpp"
+#include "drawing/gnuplot.hpp"
 #include "table1/claims.hpp"
-#include "table1/files.hpp"
-#include "table1/gnuplot.hpp"
 #include "table1/grid.hpp"
 #include "table1/observe.hpp"
 #include "table1/options.hpp"
@@ -39,7 +39,7 @@ table1::journal open_journal(const table1::options& o) {
   } catch (const std::filesystem::filesystem_error& problem) {
     throw table1::usage_error("--out: cannot write to " + o.out.string() + ": " +
                               problem.code().message());
-  } catch (const table1::file_error& problem) {
+  } catch (const drawing::file_error& problem) {
     throw table1::usage_error(std::string("--out: ") + problem.what());
   }
 }
@@ -77,12 +77,12 @@ int run(const table1::options& o) {
   const auto rows = table1::collect(cells, o.betas, finished);
   const auto seen = table1::observe(o);
   const auto claims = table1::judge(rows, seen);
-  table1::write_atomically(o.out / "errors.csv", table1::errors_csv(rows));
-  table1::write_atomically(o.out / "claims.csv", table1::claims_csv(claims));
+  drawing::write_atomically(o.out / "errors.csv", table1::errors_csv(rows));
+  drawing::write_atomically(o.out / "claims.csv", table1::claims_csv(claims));
   std::vector<std::string> pictures;
   std::string problem;
-  if (o.plots) pictures = table1::draw(table1::pictures(o, rows, seen), o.out, problem);
-  table1::write_atomically(o.out / "table1.md", table1::report(rows, seen, claims, o, pictures));
+  if (o.plots) pictures = drawing::draw(table1::pictures(o, rows, seen), o.out, problem);
+  drawing::write_atomically(o.out / "table1.md", table1::report(rows, seen, claims, o, pictures));
 
   std::cout << "Table 1, as printed and as measured\n\n"
             << table1::comparison(rows, seen) << "\nThe claims\n\n"
@@ -100,7 +100,7 @@ int run(const table1::options& o) {
   std::cout << "Written: " << (o.out / "table1.md").string() << ", errors.csv, claims.csv and "
             << pictures.size() << " pictures beside it\n"
             << std::flush;
-  if (!std::cout) throw table1::file_error("cannot write to standard output");
+  if (!std::cout) throw drawing::file_error("cannot write to standard output");
   return 0;
 }
 

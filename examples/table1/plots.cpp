@@ -8,12 +8,18 @@
 
 #include <ebb/approx/bounds.hpp>
 
+#include "drawing/gnuplot.hpp"
 #include "table1/evidence.hpp"
-#include "table1/gnuplot.hpp"
 #include "table1/grid.hpp"
 
 namespace table1 {
 namespace {
+
+using drawing::data_blocks;
+using drawing::make_picture;
+using drawing::picture;
+using drawing::plot_command;
+using drawing::series;
 
 std::string label(double steps) {
   const double power = std::log10(steps);

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "table1/gnuplot.hpp"
+#include "drawing/gnuplot.hpp"
 #include "table1/observe.hpp"
 #include "table1/options.hpp"
 #include "table1/row.hpp"
@@ -14,7 +14,7 @@
 namespace table1 {
 
 /// The pictures that the rows allow; those without rows are left out.
-std::vector<picture> pictures(const options& o, std::span<const row> rows,
-                              const observations& seen);
+std::vector<drawing::picture> pictures(const options& o, std::span<const row> rows,
+                                       const observations& seen);
 
 }  // namespace table1

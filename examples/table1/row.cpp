@@ -3,22 +3,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace table1 {
-
-std::string shortest(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return std::string(text, end);
-}
-
-std::string significant(double value, int digits) {
-  char text[48];
-  const int n = std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return std::string(text, static_cast<std::size_t>(n));
-}
 
 std::vector<std::string_view> split(std::string_view line, char separator) {
   std::vector<std::string_view> fields;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drawing/text.hpp"
 #include "table1/measure.hpp"
 
 namespace table1 {
@@ -22,11 +23,8 @@ inline constexpr std::string_view errors_header =
     "error_kind,weights_bound,beta,seed,error_lower,error_upper,weights_l1,min_gap_rate,"
     "min_gap_log_rate,max_gap_log_rate,digits,seconds";
 
-/// The shortest text that reads back as the same double: keys compare as numbers.
-std::string shortest(double value);
-
-/// The number with so many significant digits, as printf's %g.
-std::string significant(double value, int digits);
+using drawing::shortest;
+using drawing::significant;
 
 /// The row as a line of errors.csv, without its end of line.
 /// @param digits  significant digits of what was measured (the keys are always exact)

@@ -54,6 +54,30 @@ TEST_CASE("the inverse gives the rates back") {
                              1) == std::vector<float>{2.f});
 }
 
+TEST_CASE("the published inverse adds 1e-6 inside the logarithm") {
+  const auto published = ebb::gap_inverse::as_published;
+  const double up = std::nextafter(0.3, 1.0);
+  for (const std::vector<double>& rates :
+       {std::vector<double>{0.3, up}, {0.3, 0.3 * (1 + 1e-9)}, {1e-300, 1e300}, {1, 2, 4.1, 1e9}}) {
+    const auto spectrum = ebb::ordered_spectrum<>::from_rates(rates, published);
+    CHECK(spectrum.theta() == ebb::ordered_spectrum<>::from_rates(rates).theta());
+    for (std::size_t k = 1; k < rates.size(); ++k) {
+      INFO("rates " << rates[k - 1] << " and " << rates[k]);
+      const exact delta = log(exact(rates[k]) / exact(rates[k - 1]) - 1 + exact("1e-6"));
+      // The gap g is within 4 u, which delta sees (1 + g)-fold, 1 + g <= 2.5 max(1, |delta|); the
+      // inverse itself adds 8 u.
+      const exact error = exact(spectrum.delta()[k - 1]) - delta;
+      CHECK(abs(error) <= 18 * 0x1p-53 * std::max(1.0, std::abs(delta.convert_to<double>())));
+    }
+  }
+  // So each ratio of neighbouring rates comes back larger by 1e-6.
+  const auto rates = ebb::rates_of<exact>(ebb::geometric_spectrum::extended(1e3, 0, 0), 24);
+  const auto again =
+      ebb::rates_of<exact>(ebb::ordered_spectrum<exact>::from_rates(rates, published), 24);
+  for (std::size_t k = 1; k < rates.size(); ++k)
+    CHECK(abs(again[k] / again[k - 1] - rates[k] / rates[k - 1] - exact("1e-6")) < 1e-45);
+}
+
 TEST_CASE("the product with the Jacobian agrees with differences in 50 digits") {
   const exact theta = -2;
   const std::vector<exact> delta{exact(0.5), exact(-6), exact(3), exact(-0.25)};

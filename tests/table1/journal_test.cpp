@@ -9,9 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include "drawing/files.hpp"
 #include "made_up/laws.hpp"
-#include "made_up/scratch.hpp"
-#include "table1/files.hpp"
+#include "support/scratch.hpp"
 #include "table1/journal.hpp"
 #include "table1/run.hpp"
 
@@ -78,12 +78,12 @@ TEST_CASE("a torn last line is dropped, and the next line is whole") {
     j.add(cell_of(8), std::vector{outcome_of(0.5)});
     j.add(cell_of(16), std::vector{outcome_of(0.5)});
   }
-  const std::string whole = table1::read_file(path);
+  const std::string whole = drawing::read_file(path);
   const std::vector<double> half{0.5};
   const auto second = whole.rfind("geometric");
   for (std::size_t length = second; length < whole.size(); ++length) {
     INFO("length = " << length);
-    table1::write_atomically(path, whole.substr(0, length));
+    drawing::write_atomically(path, whole.substr(0, length));
     {
       journal j(path, "--options");
       CHECK(j.rows() == 1);
@@ -107,11 +107,11 @@ TEST_CASE("refused: other options, another file, damage inside") {
   CHECK_THROWS_AS(journal(path, "--options"), table1::journal_mismatch);
 
   for (const char* const text : {"a letter", "a letter\nto somebody\n"}) {
-    table1::write_atomically(path, text);
+    drawing::write_atomically(path, text);
     CHECK_THROWS_AS(journal(path, "--options"), table1::journal_mismatch);
-    CHECK(table1::read_file(path) == text);
+    CHECK(drawing::read_file(path) == text);
   }
-  table1::write_atomically(path, "");
+  drawing::write_atomically(path, "");
   CHECK_NOTHROW(journal(path, "--options"));
 }
 
@@ -125,16 +125,16 @@ TEST_CASE("refused: a journal in use, a directory, bounds that cannot be") {
                          table1::journal_mismatch);
   }
   CHECK(journal(path, "--options").rows() == 1);
-  CHECK_THROWS_AS(journal(folder.path, "--options"), table1::file_error);
+  CHECK_THROWS_AS(journal(folder.path, "--options"), drawing::file_error);
 
-  const std::string sound = table1::read_file(path);
+  const std::string sound = drawing::read_file(path);
   const std::string lower = "0.33333333333333331", upper = "0.33333333333333337";
   REQUIRE(sound.find(lower + ',' + upper) != std::string::npos);
   for (const std::string& pair :
        {upper + ',' + lower, "nan," + upper, lower + ",", "-1," + upper}) {
     std::string damaged = sound;
     damaged.replace(sound.find(lower), lower.size() + 1 + upper.size(), pair);
-    table1::write_atomically(path, damaged + sound.substr(sound.find("geometric")));
+    drawing::write_atomically(path, damaged + sound.substr(sound.find("geometric")));
     CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("damaged at line 2"),
                          table1::journal_mismatch);
   }
@@ -144,13 +144,13 @@ TEST_CASE("a torn header is written again, a foreign file is shown as plain text
   const scratch folder("journal_header");
   const auto path = folder.path / "journal.txt";
   { journal j(path, "--options"); }
-  const std::string header = table1::read_file(path);
+  const std::string header = drawing::read_file(path);
   for (std::size_t length = 0; length < header.size(); ++length) {
-    table1::write_atomically(path, header.substr(0, length));
+    drawing::write_atomically(path, header.substr(0, length));
     CHECK_NOTHROW(journal(path, "--options"));
-    CHECK(table1::read_file(path) == header);
+    CHECK(drawing::read_file(path) == header);
   }
-  table1::write_atomically(path, "a \x01 line\r\n");
+  drawing::write_atomically(path, "a \x01 line\r\n");
   CHECK_THROWS_WITH_AS(journal(path, "--options"), doctest::Contains("It has: a ? line?"),
                        table1::journal_mismatch);
 }

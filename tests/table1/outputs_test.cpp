@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "drawing/files.hpp"
 #include "made_up/laws.hpp"
-#include "made_up/scratch.hpp"
-#include "table1/files.hpp"
+#include "support/scratch.hpp"
 #include "table1/outputs.hpp"
 
 TEST_CASE("a row and its text") {
@@ -63,19 +63,19 @@ TEST_CASE("claims.csv quotes what needs it") {
 TEST_CASE("files are whole or not there") {
   const scratch folder("files");
   const auto path = folder.path / "a.txt";
-  table1::write_atomically(path, "one");
-  table1::write_atomically(path, "two");
-  CHECK(table1::read_file(path) == "two");
+  drawing::write_atomically(path, "one");
+  drawing::write_atomically(path, "two");
+  CHECK(drawing::read_file(path) == "two");
   // The old file is replaced, not written into: a second name of it keeps the old content.
   std::filesystem::create_hard_link(path, folder.path / "old.txt");
-  table1::write_atomically(path, "three");
-  CHECK(table1::read_file(folder.path / "old.txt") == "two");
+  drawing::write_atomically(path, "three");
+  CHECK(drawing::read_file(folder.path / "old.txt") == "two");
   CHECK_FALSE(std::filesystem::exists(folder.path / "a.txt.tmp"));
-  CHECK_THROWS_AS(table1::write_atomically(folder.path / "none" / "a.txt", "x"),
-                  table1::file_error);
-  CHECK_THROWS_AS((void)table1::read_file(folder.path / "none"), table1::file_error);
+  CHECK_THROWS_AS(drawing::write_atomically(folder.path / "none" / "a.txt", "x"),
+                  drawing::file_error);
+  CHECK_THROWS_AS((void)drawing::read_file(folder.path / "none"), drawing::file_error);
   // A folder in the way: the content stays, no temporary is left.
   std::filesystem::create_directories(folder.path / "b.txt" / "inside");
-  CHECK_THROWS_AS(table1::write_atomically(folder.path / "b.txt", "x"), table1::file_error);
+  CHECK_THROWS_AS(drawing::write_atomically(folder.path / "b.txt", "x"), drawing::file_error);
   CHECK_FALSE(std::filesystem::exists(folder.path / "b.txt.tmp"));
 }

@@ -10,8 +10,8 @@
 
 #include <doctest/doctest.h>
 
-#include "made_up/scratch.hpp"
-#include "table1/files.hpp"
+#include "drawing/files.hpp"
+#include "support/scratch.hpp"
 #include "table1/row.hpp"
 
 namespace {
@@ -27,12 +27,12 @@ result run(const scratch& folder, const std::string& arguments,
   const std::string command = "cd '" + folder.path.string() + "' && " + environment + " '" +
                               TABLE1_MADE_UP + "' " + arguments + " > out.txt 2> err.txt";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, table1::read_file(folder.path / "out.txt"),
-          table1::read_file(folder.path / "err.txt")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, drawing::read_file(folder.path / "out.txt"),
+          drawing::read_file(folder.path / "err.txt")};
 }
 
 std::string file(const scratch& folder, const std::string& name) {
-  return table1::read_file(folder.path / name);
+  return drawing::read_file(folder.path / name);
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -141,7 +141,7 @@ TEST_CASE("pictures, or a sentence") {
     CHECK(std::filesystem::exists(folder.path / "results/collapse.gp"));
   }
   SUBCASE("with a gnuplot that fails") {
-    table1::write_atomically(folder.path / "gnuplot", "#!/bin/sh\nexit 3\n");
+    drawing::write_atomically(folder.path / "gnuplot", "#!/bin/sh\nexit 3\n");
     std::filesystem::permissions(folder.path / "gnuplot", std::filesystem::perms::owner_all);
     const result r = run(folder, "--spectra geometric --channels 8,16", "PATH=\"$PWD:$PATH\"");
     CHECK(r.status == 0);
@@ -150,9 +150,9 @@ TEST_CASE("pictures, or a sentence") {
   }
   SUBCASE("with a gnuplot that writes") {
     // It draws what the script would: the two files with the prefix it was given.
-    table1::write_atomically(folder.path / "gnuplot",
-                             "#!/bin/sh\nn=${3%.gp}\necho svg > .drawing-$n.svg\n"
-                             "echo png > .drawing-$n.png\n");
+    drawing::write_atomically(folder.path / "gnuplot",
+                              "#!/bin/sh\nn=${3%.gp}\necho svg > .drawing-$n.svg\n"
+                              "echo png > .drawing-$n.png\n");
     std::filesystem::permissions(folder.path / "gnuplot", std::filesystem::perms::owner_all);
     const result r = run(folder, "", "PATH=\"$PWD:$PATH\"");
     CHECK(r.status == 0);

@@ -15,6 +15,13 @@
 
 namespace ebb::inline EBB_ABI {
 
+/// Which delta gives a log-gap g, of the two inverses of softplus in use.
+enum class gap_inverse {
+  exact,         ///< log(e^g - 1): the rates come back
+  as_published,  ///< log(e^g - 1 + 1e-6), as the code of [PoST] starts its models: each rate comes
+                 ///< back as (ratio + 1e-6) times the one before it
+};
+
 /// Ordered spectrum: r_0 = exp(theta), r_k = exp(theta + sum_{i<k} softplus(delta_i)).
 ///
 /// Any real theta (1) and delta (N-1) give rates in ascending order, so gradient descent cannot
@@ -25,7 +32,7 @@ namespace ebb::inline EBB_ABI {
 /// Accuracy: a rate within (4 + 4k + |theta| + log r_k/r_0) unit roundoffs of the working type
 /// (wider than Real for float and double), rounded once. The inverse's theta and delta: relative
 /// error of e^theta, e^delta below 8 unit roundoffs, for gaps of any size; of delta itself where
-/// |delta| > 1.
+/// |delta| > 1. `as_published`: below 20.
 /// Source: [PoST], ordered log-decays (spectral reparameterisation).
 ///
 /// @tparam Param  the parameters' type
@@ -46,11 +53,13 @@ class ordered_spectrum {
       detail::require_domain(d <= largest, "ordered_spectrum", "need delta < inf, not NaN", d);
   }
 
-  /// The inverse: parameters that give these rates back.
-  /// @param rates  N >= 1 values, finite, > 0, strictly ascending
+  /// The inverse: parameters that give these rates back, or nearly so if `as_published`.
+  /// @param rates    N >= 1 values, finite, > 0, strictly ascending
+  /// @param inverse  how a log-gap becomes a delta
   /// @throws domain_error outside this domain; shape_error when there are none.
-  static ordered_spectrum from_rates(std::span<const Param> rates) {
-    using detail::log;
+  static ordered_spectrum from_rates(std::span<const Param> rates,
+                                     gap_inverse inverse = gap_inverse::exact) {
+    using detail::exp, detail::log, detail::log1p;
     detail::require_shape(!rates.empty(), "ordered_spectrum::from_rates", "need a rate");
     detail::require_domain(rates[0] > Param(0), "ordered_spectrum::from_rates", "need rates > 0",
                            rates[0]);
@@ -61,7 +70,11 @@ class ordered_spectrum {
     for (std::size_t k = 1; k < rates.size(); ++k) {
       detail::require_domain(rates[k] > rates[k - 1], "ordered_spectrum::from_rates",
                              "need strictly ascending rates", rates[k - 1], rates[k]);
-      delta.push_back(inverse_softplus(detail::log_ratio(rates[k - 1], rates[k])));
+      Param gap = detail::log_ratio(rates[k - 1], rates[k]);
+      // log(e^g + 1e-6), also where e^g overflows
+      if (inverse == gap_inverse::as_published)
+        gap += Param(log1p(Param(Param(exp(Param(-gap))) / Param(1000000))));
+      delta.push_back(inverse_softplus(gap));
     }
     return {Param(log(rates[0])), std::move(delta)};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table1/gnuplot.hpp"
+#include "drawing/gnuplot.hpp"
 
 #include <sys/wait.h>
 
@@ -10,10 +10,10 @@
 #include <sstream>
 #include <system_error>
 
-#include "table1/files.hpp"
-#include "table1/row.hpp"
+#include "drawing/files.hpp"
+#include "drawing/text.hpp"
 
-namespace table1 {
+namespace drawing {
 namespace {
 
 // Line types that differ in dash, point and lightness, so that they are told apart in grey.
@@ -41,7 +41,8 @@ set tics nomirror
 bool on_path(const std::string& program) {
   const char* const path = std::getenv("PATH");
   if (path == nullptr) return false;
-  for (const auto folder : split(path, ':')) {
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
     std::error_code ignored;
     if (!folder.empty() &&
         std::filesystem::exists(std::filesystem::path(folder) / program, ignored))
@@ -154,4 +155,4 @@ std::vector<std::string> draw(std::span<const picture> pictures,
   return drawn;
 }
 
-}  // namespace table1
+}  // namespace drawing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   table1/gnuplot.hpp
+/// @file   drawing/gnuplot.hpp
 /// @brief  Scripts for gnuplot that carry their data, and running them.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace table1 {
+namespace drawing {
 
 /// A gnuplot script that draws NAME.svg and NAME.png.
 struct picture {
@@ -44,4 +44,4 @@ picture make_picture(const std::string& name, const std::string& data, const std
 std::vector<std::string> draw(std::span<const picture> pictures,
                               const std::filesystem::path& folder, std::string& problem);
 
-}  // namespace table1
+}  // namespace drawing

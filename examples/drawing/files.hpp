@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   table1/files.hpp
+/// @file   drawing/files.hpp
 /// @brief  Files that are either whole or not there.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace table1 {
+namespace drawing {
 
 /// A file could not be written or read; the message names it.
 class file_error : public std::runtime_error {
@@ -24,4 +24,4 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 /// The content of a file. @throws file_error
 std::string read_file(const std::filesystem::path& path);
 
-}  // namespace table1
+}  // namespace drawing

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table1/files.hpp"
+#include "drawing/files.hpp"
 
 #include <fstream>
 #include <iterator>
 #include <system_error>
 
-namespace table1 {
+namespace drawing {
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
   auto temporary = path;
@@ -37,4 +37,4 @@ std::string read_file(const std::filesystem::path& path) {
   return content;
 }
 
-}  // namespace table1
+}  // namespace drawing
