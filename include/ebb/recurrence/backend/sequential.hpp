@@ -3,9 +3,7 @@
 /// @brief  The default form of the recurrences with matrix states: a few steps at a time.
 #pragma once
 
-#include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include <ebb/recurrence/backend/state_walk.hpp>
 #include <ebb/recurrence/matrix.hpp>
@@ -54,31 +52,8 @@ struct sequential {
   template <class Decay, class Data, class State>
   static void run_piece(const Decay& decay, const Data& data, const sequences<State>& where,
                         const detail::walk_piece& piece) {
-    const detail::matrix_shape size = detail::shape_of(data);
-    const index_t first = piece.first_head * size.state();
-    const index_t count = piece.heads * size.state();
-    std::vector<State> own;
-    State* state = nullptr;
-    if (where.final_states.data() != nullptr) {
-      state = where.final_states.pointer(piece.batch, piece.sequence, first);
-    } else {
-      own.resize(static_cast<std::size_t>(count));
-      state = own.data();
-    }
-    const State* const before =
-        where.initial_states.data() != nullptr
-            ? where.initial_states.pointer(piece.batch, piece.sequence, first)
-            : nullptr;
-    if (before != state)
-      for (index_t r = 0; r < piece.heads * size.keys; ++r) {
-        const index_t at = r * size.values + piece.first_lane;
-        if (before != nullptr)
-          std::copy_n(before + at, piece.lanes, state + at);
-        else
-          std::fill_n(state + at, piece.lanes, State(0));
-      }
     const auto go = [&]<detail::state_rule Rule>() {
-      detail::state_walk<Rule, Decay, Data, State>(decay, data, where, piece, state).run();
+      detail::state_walk<Rule, Decay, Data, State>(decay, data, where, piece).run();
     };
     if constexpr (detail::has_corrections<Data>) {
       if (detail::is_gated(data))

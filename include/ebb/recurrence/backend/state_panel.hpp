@@ -18,9 +18,12 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// How many steps go together: as many as the registers hold.
+/// How many steps go together: as many as the registers hold. For the general delta rule what they
+/// tell each other costs more than is gained.
 template <state_rule Rule>
-inline constexpr int steps_together = registers < 32 || Rule == state_rule::delta ? 2 : 4;
+inline constexpr int steps_together = Rule == state_rule::delta ? 1
+                                      : registers < 32          ? 2
+                                                                : 4;
 
 /// Memory of a walk: on the stack up to a size that any usual decoding step fits in, else allocated.
 template <class Real>
@@ -57,10 +60,12 @@ class state_panel {
   state_panel(const Decay& decay, const Data& data)
       : decay_(decay), data_(data), size_(shape_of(data)), keys_up_((size_.keys + 15) / 16 * 16) {}
 
-  /// Steps of a panel whose rows stay in the L1 cache while the lanes of V pass.
-  static index_t steps_for(index_t keys) {
+  /// Steps of a panel, so few that their rows stay in the L1 cache while the lanes of V pass; fewest
+  /// where every step has decays for each key.
+  index_t steps_for(index_t keys) const {
     const index_t fit = 8192 / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
-    return std::clamp<index_t>(fit / Steps * Steps, Steps, longest);
+    const index_t most = by_key() ? 8 : 32;
+    return std::clamp<index_t>(fit / Steps * Steps, Steps, most);
   }
   /// Numbers that panels of up to `steps` steps need.
   index_t memory_needed(index_t steps) const { return 8 * steps * keys_up_; }
@@ -259,7 +264,7 @@ class state_panel {
   row_list filled_rows() const {
     const block_origin where{at_.batch, at_.step, at_.head * size_.keys, at_.position};
     if constexpr (requires {
-                    requires Decay::form == decay_form::factor;
+                    requires Decay::form == decay_form::factor&& Steps > 1;
                     { decay_.rows_at(where) } -> std::same_as<stored_rows<State, time_major>>;
                   }) {
       const auto rows = decay_.rows_at(where);

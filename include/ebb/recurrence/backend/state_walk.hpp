@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <ebb/recurrence/backend/running_state.hpp>
 #include <ebb/recurrence/backend/state_panel.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
@@ -20,40 +21,32 @@ namespace ebb::inline EBB_ABI::detail {
 inline constexpr int packs_together = 2;
 inline constexpr int packs_alone = registers < 32 ? 2 : 4;
 
-/// A part of a call that depends on no other: heads and lanes of V of one sequence.
-struct walk_piece {
-  index_t batch, sequence;
-  index_t first_head, heads;
-  index_t first_lane, lanes;
-};
-
 /// One piece of a call.
 template <state_rule Rule, class Decay, class Data, class State>
 class state_walk {
  public:
-  /// @param state  of all heads of the piece: element (j, i) of head first_head + h at
-  ///               (h K + j) V + i; the state before the first step, then after the last
   state_walk(const Decay& decay, const Data& data, const sequences<State>& where,
-             const walk_piece& piece, State* state)
+             const walk_piece& piece)
       : decay_(decay),
         data_(data),
         where_(where),
         piece_(piece),
         size_(shape_of(data)),
-        state_(state),
+        state_(where, piece, size_, steps()),
         panel_(decay, data) {}
 
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
-    const index_t end = where_.end(piece_.sequence, size_.steps);
-    if (begin == end || piece_.lanes == 0) return;
-    const index_t longest = panel::steps_for(size_.keys), steps = std::min(longest, end - begin);
-    const index_t copied = copies() ? (size_.keys + 15) / 16 * 16 * lanes : 0;
-    walk_memory<State> memory(panel_.memory_needed(steps) + copied);
-    panel_.take(memory, steps);
+    const index_t end = begin + steps();
+    if (begin == end || piece_.lanes == 0) return state_.finish();
+    const index_t longest = panel_.steps_for(size_.keys);
+    const index_t copied =
+        piece_.lanes % lanes != 0 && !state_.padded() ? (size_.keys + 15) / 16 * 16 * lanes : 0;
+    walk_memory<State> memory(panel_.memory_needed(std::min(longest, steps())) + copied);
+    panel_.take(memory, std::min(longest, steps()));
     copy_ = memory.take(copied);
     for (index_t t = begin; t < end;) {
-      if (where_.resets_at(piece_.batch, t, size_.steps)) erase();
+      if (where_.resets_at(piece_.batch, t, size_.steps)) state_.erase();
       index_t count = std::min(longest, end - t);
       for (index_t i = 1; i < count; ++i)
         if (where_.resets_at(piece_.batch, t + i, size_.steps)) count = i;
@@ -61,9 +54,10 @@ class state_walk {
       if (kept >= 0) count = std::min(count, kept + 1 - t);
       for (index_t h = piece_.first_head; h < piece_.first_head + piece_.heads; ++h)
         walk_panel(h, t, count, where_.first_position(piece_.batch, piece_.sequence) + (t - begin));
-      if (kept == t + count - 1) keep(kept);
+      if (kept == t + count - 1) state_.keep(where_.snapshot_of(kept));
       t += count;
     }
+    state_.finish();
   }
 
  private:
@@ -72,32 +66,20 @@ class state_walk {
   static constexpr int Steps = panel::Steps;
   static constexpr index_t lanes = pack_of<State>::lanes;
 
-  // Lanes that do not fill a pack pass by way of a copy.
-  bool copies() const { return piece_.lanes % lanes != 0; }
-
-  void erase() {
-    for (index_t r = 0; r < piece_.heads * size_.keys; ++r)
-      std::fill_n(state_ + r * size_.values + piece_.first_lane, piece_.lanes, State(0));
+  index_t steps() const {
+    return where_.end(piece_.sequence, size_.steps) - where_.begin(piece_.sequence);
   }
   index_t next_snapshot(index_t t) const {
     const auto at = std::lower_bound(where_.snapshot_steps.begin(), where_.snapshot_steps.end(), t);
     return at == where_.snapshot_steps.end() ? -1 : *at;
   }
-  void keep(index_t t) {
-    State* const to = where_.snapshots.pointer(piece_.batch, where_.snapshot_of(t),
-                                               piece_.first_head * size_.state());
-    for (index_t r = 0; r < piece_.heads * size_.keys; ++r)
-      std::copy_n(state_ + r * size_.values + piece_.first_lane, piece_.lanes,
-                  to + r * size_.values + piece_.first_lane);
-  }
-
   // Steps t .. t + count - 1 of head h.
   void walk_panel(index_t h, index_t t, index_t count, index_t position) {
     panel_.prepare(piece_.batch, h, t, count, position, h > piece_.first_head);
     const index_t groups = panel_.groups();
     const auto* const many = panel_.many();
     const auto* const few = panel_.few();
-    State* const state = state_ + (h - piece_.first_head) * size_.state();
+    const index_t head = h - piece_.first_head;
     index_t lane = piece_.first_lane;
     const index_t end = piece_.first_lane + piece_.lanes;
     const auto walk = [&]<int Packs>(const lane_block* blocks, index_t together) {
@@ -109,24 +91,30 @@ class state_walk {
       while (lane + width <= end) {
         lane_block blocks[static_cast<std::size_t>(most_blocks)];
         index_t together = 0;
-        for (; together < blocks_together(width) && lane + width <= end; lane += width)
-          blocks[together++] = {state + lane, size_.values, lane, width};
+        for (; together < blocks_together(width) && lane + width <= end; lane += width) {
+          const auto [first, row] = state_.at(head, lane);
+          blocks[together++] = {first, row, lane, width};
+        }
         walk.template operator()<Packs>(blocks, together);
       }
     };
-    if (groups == 0) walk_all.template operator()<packs_alone>();
+    if (Steps == 1 || groups == 0) walk_all.template operator()<packs_alone>();
     walk_all.template operator()<packs_together>();
     walk_all.template operator()<1>();
     if (lane == end) return;
     // The last lanes, with zeros after them.
-    const lane_block last{copy_, lanes, lane, end - lane};
+    const auto [first, row] = state_.at(head, lane);
+    lane_block last{first, row, lane, end - lane};
+    if (state_.padded()) return walk.template operator()<1>(&last, 1);
+    last.state = copy_;
+    last.row = lanes;
     for (index_t j = 0; j < size_.keys; ++j) {
-      std::copy_n(state + j * size_.values + lane, last.count, copy_ + j * lanes);
+      std::copy_n(first + j * row, last.count, copy_ + j * lanes);
       std::fill_n(copy_ + j * lanes + last.count, lanes - last.count, State(0));
     }
     walk.template operator()<1>(&last, 1);
     for (index_t j = 0; j < size_.keys; ++j)
-      std::copy_n(copy_ + j * lanes, last.count, state + j * size_.values + lane);
+      std::copy_n(copy_ + j * lanes, last.count, first + j * row);
   }
 
   // Lanes of V from `lane` on, of which the first `count` are there, and their part of the state.
@@ -166,7 +154,7 @@ class state_walk {
     for (index_t g = 0; g < number; ++g) {
       if (blocks[0].lane == piece_.first_lane)
         panel_.prefetch_steps(piece_.batch, last ? piece_.first_head : h + 1,
-                              t + g * Count + (last ? panel::steps_for(size_.keys) : 0), Count);
+                              t + g * Count + (last ? panel_.steps_for(size_.keys) : 0), Count);
       rows.more = t + (g + 2) * Count <= size_.steps;
       const auto* const next = g + 1 < number ? groups + g + 1 : nullptr;
       for (index_t b = 0; b < together; ++b)
@@ -246,7 +234,7 @@ class state_walk {
     constexpr bool look_ahead = Next && Rule != state_rule::outer;
     const auto decayed = [&]<row_decay Way>() {
       pass<Rule, Way, look_ahead>(block.state, block.row, size_.keys, group.rows, removal_of_next,
-                                    in, fix, read, ahead);
+                                  in, fix, read, ahead);
     };
     switch (group.decay) {
       case row_decay::factor:
@@ -300,7 +288,7 @@ class state_walk {
   const sequences<State>& where_;
   walk_piece piece_;
   matrix_shape size_;
-  State* state_;
+  running_state<State> state_;
   panel panel_;
   State* copy_ = nullptr;
 };

@@ -227,9 +227,11 @@ struct group_storage {
 /// @param factors  of each step a row of K
 /// @param all      unless null, gets their products
 template <state_rule Rule, class V, class Real, int Steps>
-[[gnu::always_inline]] inline index_t decay_rows(const pass_rows<Real, Steps>& given, const Real* const (&factors)[Steps],
-                   index_t j, index_t end, const group_storage<Real, Steps>& target, Real* all,
-                   pair_products<Real, Steps>& products) {
+[[gnu::always_inline]] inline index_t decay_rows(const pass_rows<Real, Steps>& given,
+                                                 const Real* const (&factors)[Steps], index_t j,
+                                                 index_t end,
+                                                 const group_storage<Real, Steps>& target,
+                                                 Real* all, pair_products<Real, Steps>& products) {
   constexpr auto lanes = static_cast<index_t>(sizeof(V) / sizeof(Real));
   // Copies: for all that a compiler knows, a stored row might change what they point to.
   const pass_rows<Real, Steps> from = given;
@@ -294,8 +296,9 @@ template <state_rule Rule, class V, class Real, int Steps>
 /// @param to   rows to write; may be those of `group.rows`, which point there afterwards
 /// @param all  unless null, gets the products of the factors
 template <state_rule Rule, class Real, int Steps>
-[[gnu::always_inline]] inline void decay_by_key(step_group<Real, Steps>& group, index_t keys, const Real* const (&a)[Steps],
-                  const group_storage<Real, Steps>& to, Real* all) {
+[[gnu::always_inline]] inline void decay_by_key(step_group<Real, Steps>& group, index_t keys,
+                                                const Real* const (&a)[Steps],
+                                                const group_storage<Real, Steps>& to, Real* all) {
   group.pairs = {};
   const index_t j = decay_rows<Rule, pack<Real>>(group.rows, a, 0, keys, to, all, group.pairs);
   decay_rows<Rule, Real>(group.rows, a, j, keys, to, all, group.pairs);
