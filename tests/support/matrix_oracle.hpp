@@ -29,9 +29,11 @@ struct matrix_truth {
   std::vector<sized> last;       ///< (B, S, H K V)
   std::vector<sized> snapshots;  ///< (B, M, H K V)
   std::vector<index_t> lengths;  ///< (S)
-  long double largest = 1;       ///< of all numbers that occur in the majorant, and 1
+  long double largest = 1;       ///< finite number of the majorant, or 1
 
-  void meet(long double x) { largest = std::max(largest, std::abs(x)); }
+  void meet(long double x) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  }
 };
 
 /// The recurrence by its formulas, the decays as the form receives them.
@@ -214,11 +216,14 @@ double matrix_roundings(index_t steps, index_t keys, bool corrected) {
 ///   an element at the most, in each of which d is multiplied by three numbers that are no larger
 ///   than the largest of the call, steps of a group included;
 /// * the rounding to T, where it is narrower than the state.
+/// What is no finite number must not be one in `got` either.
 template <class State, class T>
 double matrix_error(const T& got, const sized& right, double roundings, index_t steps, index_t keys,
                     long double largest) {
   using Part = std::numeric_limits<State>;
   using Stored = std::numeric_limits<T>;
+  if (!std::isfinite(right.value))
+    return std::isfinite(static_cast<State>(got)) ? std::numeric_limits<double>::infinity() : 0;
   const double n = roundings, u = static_cast<double>(Part::epsilon()) / 2;
   const auto K = static_cast<long double>(keys), t = static_cast<long double>(steps + 1);
   const long double growth = std::expm1(n * std::log1p(u));
@@ -234,6 +239,7 @@ double matrix_error(const T& got, const sized& right, double roundings, index_t 
   }
   const long double error =
       std::abs(static_cast<long double>(static_cast<State>(got)) - right.value);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
   return error == 0 ? 0 : static_cast<double>(error / allowed);
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of the forms across calls, and what must not reach what.
+#include <doctest/doctest.h>
+
+#include <ebb/core/storage.hpp>
+#include <ebb/recurrence/backend/matrix_reference.hpp>
+#include <ebb/recurrence/backend/sequential.hpp>
+
+#include "support/matrix_calls.hpp"
+
+namespace {
+
+TEST_CASE_TEMPLATE("pieces, steps and positions", Form, ebb::sequential, ebb::matrix_reference) {
+  ebb::test::check_pieces<Form, float, float>();
+  ebb::test::check_steps<Form, float, float>();
+  ebb::test::check_positions<Form, float, float>();
+}
+TEST_CASE("pieces, steps and positions of other types") {
+  ebb::test::check_pieces<ebb::sequential, double, double>();
+  ebb::test::check_steps<ebb::sequential, ebb::bfloat16, float>();
+  ebb::test::check_positions<ebb::sequential, float, double>();
+}
+TEST_CASE_TEMPLATE("packed sequences", Form, ebb::sequential, ebb::matrix_reference) {
+  ebb::test::check_packed<Form, float, float>();
+}
+TEST_CASE_TEMPLATE("rollback", Form, ebb::sequential, ebb::matrix_reference) {
+  ebb::test::check_rollback<Form, double>();
+}
+TEST_CASE_TEMPLATE("NaN and infinity", Form, ebb::sequential, ebb::matrix_reference) {
+  ebb::test::check_isolation<Form, float>();
+}
+
+}  // namespace
