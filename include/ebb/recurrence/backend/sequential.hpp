@@ -24,8 +24,8 @@ namespace ebb::inline EBB_ABI {
 /// Cost: (2 + 1/n) T H K V multiply-adds for outer products, (3 + 1/n) for the gated delta rule,
 /// (4 + 1/n) for the general one, n = 4, 4 and 2 (2 with 16 registers) steps at once, n = 1 for what
 /// is left over, and about n/2 more per key and step; the decay's own. Stack: 100 KB. Allocates the
-/// running state where `final_states` are left out, and for more than some 1000 keys; a step of
-/// decoding does not allocate up to 2000 keys in float.
+/// running state where `final_states` are left out, and for more than some 500 keys; a step of
+/// decoding does not allocate up to 1000 keys in float.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
 /// (S + (a - 1) S); an infinite element of a state may become NaN there.
 /// Subnormals: gradual underflow as the processor is set.
