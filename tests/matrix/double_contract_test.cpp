@@ -14,5 +14,7 @@ TEST_CASE("shapes") { ebb::test::check_shapes<form, double, double>(); }
 TEST_CASE("large shapes") { ebb::test::check_large_shapes<form, double, double>(); }
 TEST_CASE("lengths") { ebb::test::check_lengths<form, double, double>(); }
 TEST_CASE("options") { ebb::test::check_options<form, double, double>(1500); }
+TEST_CASE("weighing decays") { ebb::test::check_weighing<form, double, double>(); }
+TEST_CASE("adversarial") { ebb::test::check_adversarial<form, double>(); }
 
 }  // namespace

@@ -14,5 +14,7 @@ TEST_CASE("shapes") { ebb::test::check_shapes<form, float, float>(); }
 TEST_CASE("large shapes") { ebb::test::check_large_shapes<form, float, float>(); }
 TEST_CASE("lengths") { ebb::test::check_lengths<form, float, float>(); }
 TEST_CASE("options") { ebb::test::check_options<form, float, float>(1500); }
+TEST_CASE("weighing decays") { ebb::test::check_weighing<form, float, float>(); }
+TEST_CASE("adversarial") { ebb::test::check_adversarial<form, float>(); }
 
 }  // namespace

@@ -16,6 +16,8 @@ TEST_CASE("reference") {
   ebb::test::check_options<form, double, double>(300);
   ebb::test::check_options<form, float, float>(300);
   ebb::test::check_options<form, ebb::bfloat16, float>(100);
+  ebb::test::check_weighing<form, double, double>();
+  ebb::test::check_adversarial<form, double>();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ebb/recurrence/delta.hpp>
@@ -264,6 +265,105 @@ void check_options(int count, const Form& form = {}) {
         if (random.integer(0, 2) == 0) x.snapshots.push_back(t);
     x.seed = static_cast<std::uint64_t>(i) + 1;
     check(x);
+  }
+}
+
+/// A decay that also weighs what is written.
+template <class Decay, class State>
+struct weighing {
+  static constexpr decay_kind kind = decay_kind::input;
+  static constexpr decay_form form = Decay::form;
+  using gradients = no_gradients;
+
+  Decay decay;
+  strided_view<const State> weights;  // (B, T, H)
+
+  template <class Block>
+  void fill(const block_origin& where, const Block& block) const {
+    decay.fill(where, block);
+  }
+  void weigh(const block_origin& where, const strided_view<State>& block) const {
+    for (index_t t = 0; t < block.steps(); ++t)
+      for (index_t h = 0; h < block.channels(); ++h)
+        block(t, h) = weights(where.batch, where.step + t, where.channel + h);
+  }
+};
+
+/// Weights of the decay's own, with and without those of the data.
+template <class Form, class T, class State>
+void check_weighing(const Form& form = {}) {
+  for (const bool weights : {false, true})
+    each_kind({.batches = 2, .steps = 9, .heads = 3, .weights = weights}, [&](matrix_case c) {
+      INFO(c);
+      c.logs = true;  // one form is enough
+      const matrix_problem<T, State> problem(c);
+      ebb::array<State> own({c.batches, c.steps, c.heads});
+      draws random(c.seed);
+      for (index_t i = 0; i < c.batches * c.steps * c.heads; ++i)
+        own.data()[i] = static_cast<State>(random.uniform(0, 1));
+      const auto check = [&](const auto& data) {
+        const weighing<decltype(stored_logs(problem.decays)), State> decay{
+            stored_logs(problem.decays), std::as_const(own).view()};
+        const auto where = problem.where();
+        const head_memory<T> before = problem.outputs.copy();
+        const matrix_truth truth = truth_of(decay, data, where);
+        run_matrix(decay, data, where, form);
+        check_results<Form>(problem, truth, before);
+      };
+      if (c.rule == matrix_rule::outer)
+        check(problem.template data<outer_data<T>>());
+      else
+        check(problem.template data<delta_data<T>>());
+    });
+}
+
+/// Where the bound is nearly used up: long products of decays and nothing written, so that only
+/// their roundings count; and corrections that pass everything on through sums over the keys, of
+/// equal terms, whose roundings all go the same way for a while.
+template <class Form, class T>
+void check_adversarial(const Form& form = {}) {
+  const auto check = [&](auto& problem) {
+    problem.visit([&](const auto& decay, const auto& data) {
+      const auto where = problem.where();
+      const head_memory<T> before = problem.outputs.copy();
+      const matrix_truth truth = truth_of(decay, data, where);
+      run_matrix(decay, data, where, form);
+      check_results<Form>(problem, truth, before);
+    });
+  };
+  // exp(-longest) is a normal number.
+  const double longest = -std::log(static_cast<double>(std::numeric_limits<T>::min()));
+  for (const double share : {1.0, 0.1, 0.01})
+    each_kind({.steps = 8, .heads = 8, .keys = 4, .values = 3}, [&](const matrix_case& c) {
+      INFO(c << ", share " << share);
+      if (!c.logs) return;
+      matrix_problem<T, T> problem(c);
+      draws random(c.seed);
+      problem.values.each([](T& x) { x = 0; });
+      if (c.corrected()) problem.keys.each([](T& x) { x = 0; });
+      if (c.rule == matrix_rule::corrections) problem.corrections.each([](T& x) { x = 0; });
+      if (c.rule == matrix_rule::rates) problem.rates.each([](T& x) { x = 0; });
+      for (index_t i = 0; i < c.steps * problem.decays.channels(); ++i)
+        problem.decays.data()[i] = static_cast<T>(-random.uniform(0, share * longest / 9));
+      check(problem);
+    });
+  for (const index_t keys : {16, 512}) {
+    const matrix_case c{.steps = 100,
+                        .heads = 1,
+                        .keys = keys,
+                        .values = 2,
+                        .rule = matrix_rule::corrections,
+                        .logs = false};
+    INFO(c);
+    matrix_problem<T, T> problem(c);
+    problem.values.each([](T& x) { x = 0; });
+    problem.removals.each([](T& x) { x = T(0.1); });
+    const T u = T(10) / static_cast<T>(keys);
+    problem.corrections.each([&](T& x) { x = u; });
+    problem.queries.each([](T& x) { x = T(0.3); });
+    for (index_t i = 0; i < c.steps; ++i) problem.decays.data()[i] = 0;
+    for (index_t i = 0; i < keys * c.values; ++i) problem.initial.view()(0, 0, i) = T(1.7);
+    check(problem);
   }
 }
 
