@@ -69,9 +69,10 @@ struct outer_data {
 /// | `rates`         | (B, T, Hr, K) | r; likewise; in place of `corrections`        |            |
 /// | `unit_removals` | epsilon >= 0  | z / sqrt(|z|^2 + epsilon) in place of z       | as given   |
 ///
-/// With unit keys and 0 <= c <= 1 (the gated rule), or u_t = -r_t * z_t with unit z and
-/// 0 <= r <= 1, no step makes the state grow by more than it writes; outside of that it may grow
-/// without bound, as the formula says.
+/// With unit keys and 0 <= c <= 1 (the gated rule), or unit z and one rate 0 <= r <= 1 for all keys
+/// of a head, |w| <= 1, no step makes the state grow by more than it writes. Where each key has its
+/// own rate a step may stretch it, by 2/sqrt(3) at the most where w = 1; outside of that it may
+/// grow without bound, as the formula says.
 template <class T>
 struct delta_data {
   using value_type = T;
