@@ -318,8 +318,8 @@ void check_weighing(const Form& form = {}) {
 }
 
 /// Where the bound is nearly used up: long products of decays and nothing written, so that only
-/// their roundings count; and corrections that pass everything on through sums over the keys, of
-/// equal terms, whose roundings all go the same way for a while.
+/// their roundings count; and corrections that pass everything on through sums over the keys, whose
+/// small terms are rounded away beside the first.
 template <class Form, class T>
 void check_adversarial(const Form& form = {}) {
   const auto check = [&](auto& problem) {
@@ -357,12 +357,13 @@ void check_adversarial(const Form& form = {}) {
     INFO(c);
     matrix_problem<T, T> problem(c);
     problem.values.each([](T& x) { x = 0; });
-    problem.removals.each([](T& x) { x = T(0.1); });
-    const T u = T(10) / static_cast<T>(keys);
-    problem.corrections.each([&](T& x) { x = u; });
+    // 1 + K times less than half a unit of the last place: sums in order lose K - 1 of them.
+    problem.removals.each([](T& x) { x = T(0.45) * std::numeric_limits<T>::epsilon(); });
+    for (index_t t = 0; t < c.steps; ++t) problem.removals.view()(0, t, 0, 0) = 1;
+    problem.corrections.each([&](T& x) { x = 1; });
     problem.queries.each([](T& x) { x = T(0.3); });
     for (index_t i = 0; i < c.steps; ++i) problem.decays.data()[i] = 0;
-    for (index_t i = 0; i < keys * c.values; ++i) problem.initial.view()(0, 0, i) = T(1.7);
+    for (index_t i = 0; i < keys * c.values; ++i) problem.initial.view()(0, 0, i) = 1;
     check(problem);
   }
 }

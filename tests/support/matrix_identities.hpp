@@ -258,6 +258,27 @@ void check_identities(const Form& form = {}) {
                                                           stored_logs(each), by_key, form);
     }
   }
+  SUBCASE("decays that lie channel by channel, of another type") {
+    c.decays = decay_per::key;
+    for (const bool logs : {true, false}) {
+      c.logs = logs;
+      matrix_problem<T, T> problem(c);
+      ebb::array<float, channel_major> turned(problem.decays.size());
+      for (index_t b = 0; b < c.batches; ++b)
+        for (index_t t = 0; t < c.steps; ++t)
+          for (index_t n = 0; n < problem.decays.channels(); ++n) {
+            turned(b, t, n) = static_cast<float>(problem.decays(b, t, n));
+            problem.decays(b, t, n) = static_cast<T>(turned(b, t, n));
+          }
+      const auto same = [](const auto& data) { return data; };
+      if (logs)
+        same_truth<Form, T, outer_data<T>, outer_data<T>>(problem, stored_logs(problem.decays),
+                                                          stored_logs(turned), same, form);
+      else
+        same_truth<Form, T, outer_data<T>, outer_data<T>>(problem, stored_factors(problem.decays),
+                                                          stored_factors(turned), same, form);
+    }
+  }
   SUBCASE("a decay bound to rates is the stored one of the same numbers") {
     matrix_problem<T, T> problem(c);
     const std::vector<double> rates{0.125, 2};

@@ -38,14 +38,14 @@ struct step_group {
   Real seen_by[Steps];               ///< the same of the removals' products
   Real to_end[Steps];                ///< times what is written: w(e+1..last)
   Real decay_to_end[Steps];          ///< the same of the corrections
-  pair_products<Real, Steps> pairs;  ///< with the decays between them
+  pair_products<Real, Steps> pairs;  ///< with the decays between them; of several steps only
 
   /// Multiplies the scale into what is read, and the weights into what is written, save under the
   /// gated rule, where they weigh the error.
   void fold(state_rule rule, const Real& scale) {
     for (int e = 0; e < Steps; ++e) {
       from_start[e] *= scale;
-      for (int s = 0; s <= e; ++s) {
+      for (int s = 0; Steps > 1 && s <= e; ++s) {
         const Real c = rule == state_rule::gated ? Real(1) : weight[s];
         pairs.query_key[e][s] *= scale * c;
         if (rule == state_rule::delta) {
