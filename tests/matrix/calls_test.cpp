@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of the forms across calls, and what must not reach what.
+// The contract of the forms across calls: pieces, steps, positions.
 #include <doctest/doctest.h>
 
 #include <ebb/core/storage.hpp>
@@ -19,15 +19,6 @@ TEST_CASE("pieces, steps and positions of other types") {
   ebb::test::check_pieces<ebb::sequential, double, double>();
   ebb::test::check_steps<ebb::sequential, ebb::bfloat16, float>();
   ebb::test::check_positions<ebb::sequential, float, double>();
-}
-TEST_CASE_TEMPLATE("packed sequences", Form, ebb::sequential, ebb::matrix_reference) {
-  ebb::test::check_packed<Form, float, float>();
-}
-TEST_CASE_TEMPLATE("rollback", Form, ebb::sequential, ebb::matrix_reference) {
-  ebb::test::check_rollback<Form, double>();
-}
-TEST_CASE_TEMPLATE("NaN and infinity", Form, ebb::sequential, ebb::matrix_reference) {
-  ebb::test::check_isolation<Form, float>();
 }
 
 }  // namespace

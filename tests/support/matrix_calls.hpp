@@ -98,13 +98,18 @@ void check_positions(const Form& form = {}) {
     for (const decay_per decays : {decay_per::head, decay_per::key})
       for (const std::vector<index_t>& lengths :
            {std::vector<index_t>{40}, {1}, {7}, {1, 6, 2, 11}}) {
-        const matrix_case c{.steps = 19,
-                            .heads = 3,
-                            .keys = 4,
-                            .values = 6,
-                            .rule = rule,
-                            .decays = decays,
-                            .first_position = 37};
+        // In one call, snapshots cut it inside.
+        const bool whole = lengths.front() > 19;
+        const matrix_case c{
+            .steps = 19,
+            .heads = 3,
+            .keys = 4,
+            .values = 6,
+            .rule = rule,
+            .decays = decays,
+            .resets = whole,
+            .snapshots = whole ? std::vector<index_t>{4, 11} : std::vector<index_t>{},
+            .first_position = 37};
         const matrix_problem<T, State> problem(c);
         const auto decay = taper_of(problem.decays.channels());
         const auto check = [&](const auto& data) {
@@ -251,6 +256,29 @@ void check_isolation(const Form& form = {}) {
                       check_results<Form>(problem, truth, before);
                     });
                   });
+}
+
+/// The bits of two forms, or of one form twice: what `repeats` promises, with as many threads as
+/// each has.
+template <class T, class State, class One, class Other>
+void check_same_bits(const One& one, const Other& other, const matrix_case& base) {
+  each_kind(base, [&](const matrix_case& c) {
+    INFO(c);
+    const matrix_problem<T, State> first(c), second(c);
+    first.visit(
+        [&](const auto& decay, const auto& data) { run_matrix(decay, data, first.where(), one); });
+    second.visit([&](const auto& decay, const auto& data) {
+      run_matrix(decay, data, second.where(), other);
+    });
+    std::vector<T> outputs;
+    first.outputs.each([&](const T& x) { outputs.push_back(x); });
+    std::size_t n = 0;
+    bool same = true;
+    second.outputs.each([&](const T& x) { same = same && same_number(x, outputs[n++]); });
+    CHECK(same);
+    CHECK(same_bits(first.finals.view(), second.finals.view()));
+    CHECK(same_bits(first.kept.view(), second.kept.view()));
+  });
 }
 
 }  // namespace ebb::test
