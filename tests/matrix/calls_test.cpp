@@ -2,7 +2,6 @@
 // The contract of the forms across calls: pieces, steps, positions.
 #include <doctest/doctest.h>
 
-#include <ebb/core/storage.hpp>
 #include <ebb/recurrence/backend/matrix_reference.hpp>
 #include <ebb/recurrence/backend/sequential.hpp>
 
@@ -14,11 +13,6 @@ TEST_CASE_TEMPLATE("pieces, steps and positions", Form, ebb::sequential, ebb::ma
   ebb::test::check_pieces<Form, float, float>();
   ebb::test::check_steps<Form, float, float>();
   ebb::test::check_positions<Form, float, float>();
-}
-TEST_CASE("pieces, steps and positions of other types") {
-  ebb::test::check_pieces<ebb::sequential, double, double>();
-  ebb::test::check_steps<ebb::sequential, ebb::bfloat16, float>();
-  ebb::test::check_positions<ebb::sequential, float, double>();
 }
 
 }  // namespace
