@@ -333,8 +333,8 @@ void check_adversarial(const Form& form = {}) {
   };
   // exp(-longest) is a normal number.
   const double longest = -std::log(static_cast<double>(std::numeric_limits<T>::min()));
-  for (const double share : {1.0, 0.1, 0.01})
-    each_kind({.steps = 8, .heads = 8, .keys = 4, .values = 3}, [&](const matrix_case& c) {
+  const auto draw_long = [&](const matrix_case& base, double share) {
+    each_kind(base, [&](const matrix_case& c) {
       INFO(c << ", share " << share);
       if (!c.logs) return;
       matrix_problem<T, T> problem(c);
@@ -344,9 +344,16 @@ void check_adversarial(const Form& form = {}) {
       if (c.rule == matrix_rule::corrections) problem.corrections.each([](T& x) { x = 0; });
       if (c.rule == matrix_rule::rates) problem.rates.each([](T& x) { x = 0; });
       for (index_t i = 0; i < c.steps * problem.decays.channels(); ++i)
-        problem.decays.data()[i] = static_cast<T>(-random.uniform(0, share * longest / 9));
+        problem.decays.data()[i] = static_cast<T>(
+            -random.uniform(0, 0.99 * share * longest / static_cast<double>(c.steps)));
       check(problem);
     });
+  };
+  for (const double share : {1.0, 0.1, 0.01}) {
+    draw_long({.steps = 8, .heads = 8, .keys = 4, .values = 3}, share);
+    draw_long({.steps = 2, .heads = 32, .keys = 4, .values = 1}, share);
+    draw_long({.steps = 2, .heads = 16, .keys = 16, .values = 1}, share);
+  }
   for (const index_t keys : {16, 512}) {
     const matrix_case c{.steps = 100,
                         .heads = 1,

@@ -168,8 +168,8 @@ void check_by_hand(const Form& form = {}) {
 
 /// Two calls of one case that mean the same: both within the bound of the same truth.
 /// @param change  from the data of the first to those of the second
-template <class Form, class T, class Data, class Other, class Decay, class Change>
-void same_truth(const matrix_problem<T, T>& problem, const Decay& one, const Decay& two,
+template <class Form, class T, class Data, class Other, class Decay, class OtherDecay, class Change>
+void same_truth(const matrix_problem<T, T>& problem, const Decay& one, const OtherDecay& two,
                 const Change& change, const Form& form) {
   const Data data = problem.template data<Data>();
   Other other = change(data);
