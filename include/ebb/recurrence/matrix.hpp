@@ -69,9 +69,10 @@ struct outer_data {
 /// | `rates`         | (B, T, Hr, K) | r; likewise; in place of `corrections`        |            |
 /// | `unit_removals` | epsilon >= 0  | z / sqrt(|z|^2 + epsilon) in place of z       | as given   |
 ///
-/// With unit keys and 0 <= c <= 1 (the gated rule), or u_t = -r_t * z_t with unit z and
-/// 0 <= r <= 1, no step makes the state grow by more than it writes; outside of that it may grow
-/// without bound, as the formula says.
+/// With unit keys and 0 <= c <= 1 (the gated rule), or unit z and one rate 0 <= r <= 1 for all keys
+/// of a head, |w| <= 1, no step makes the state grow by more than it writes. Where each key has its
+/// own rate a step may stretch it, by 2/sqrt(3) at the most where w = 1; outside of that it may
+/// grow without bound, as the formula says.
 template <class T>
 struct delta_data {
   using value_type = T;
@@ -209,9 +210,9 @@ void check_memory(std::string_view name, const Data& data, const sequences<State
   require_shape(elements_apart(out), name, "need outputs that do not share memory");
   require_shape(elements_apart(where.final_states) && elements_apart(where.snapshots), name,
                 "need final states and snapshots that do not share memory");
-  const bool in_place = data.values.data() == out.data();
+  const bool in_place = data.values.data() == out.data() && !out.empty();
   each_input(data, [&](const auto& view) {
-    const bool values = view.data() == data.values.data() && in_place;
+    const bool values = &view == &data.values && in_place;
     require_shape(values ? strides_agree(view, out) : !overlap(view, out), name,
                   "need outputs apart from the inputs, or the values themselves");
     require_shape(!overlap(view, where.final_states) && !overlap(view, where.snapshots), name,
@@ -259,16 +260,17 @@ void check_matrix(std::string_view name, const Decay& decay, const Data& data,
 ///   data       outer_data or delta_data, validated by the caller
 ///   sequences  where sequences begin and end; a state has H K V channels, head after head:
 ///              element (j, i) of head h is channel (h K + j) V + i
-///   F::name, F::repeats (a determinism), and F::error_bound(steps, keys)
+///   F::name, F::repeats (a determinism), and F::error_bound(steps, keys, corrected)
 ///
 /// Contract, checked by tests/support/matrix_contract.hpp for every model: the outputs are the
 /// o_t of the formulas, rounded to the type of the data; sequences, resets, snapshots, padding and
 /// states in place mean what they mean to a scan (recurrence/concept.hpp); NaN and infinity go
 /// where IEEE arithmetic takes them: a head, a lane of V and a sequence never see another's;
 /// nothing of step t depends on later steps. The error of a state is within
-/// ((1 + u)^n - 1) M, n = F::error_bound(steps, K), M the same recurrence on absolute values, u the
-/// unit roundoff of the state, the decays taken as filled; of an output likewise; barring overflow
-/// and underflow.
+/// ((1 + u)^n - 1) M, n = F::error_bound(steps, K, corrected), M the same recurrence on absolute
+/// values, u the unit roundoff of the state, the decays taken as filled; of an output likewise;
+/// barring overflow and underflow. `corrected`: whether it is the delta rule; a form may leave the
+/// argument out, and means both then.
 template <class F, class Decay, class Data, class State>
 concept matrix_form_for = bound_decay<Decay, State> &&
     requires(const F& form, const Decay& decay, const Data& data, const sequences<State>& where) {

@@ -24,8 +24,8 @@ namespace ebb::inline EBB_ABI {
 /// Cost: (2 + 1/n) T H K V multiply-adds for outer products, (3 + 1/n) for the gated delta rule,
 /// (4 + 1/n) for the general one, n = 4, 4 and 2 (2 with 16 registers) steps at once, n = 1 for what
 /// is left over, and about n/2 more per key and step; the decay's own. Stack: 100 KB. Allocates the
-/// running state where `final_states` are left out, and for more than some 1000 keys; a step of
-/// decoding does not allocate up to 2000 keys in float.
+/// running state where `final_states` are left out, and for more than some 500 keys; a step of
+/// decoding does not allocate up to 1000 keys in float.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
 /// (S + (a - 1) S); an infinite element of a state may become NaN there.
 /// Subnormals: gradual underflow as the processor is set.
@@ -33,11 +33,12 @@ struct sequential {
   static constexpr std::string_view name = "sequential";
   static constexpr determinism repeats = determinism::any_thread_count;
 
-  /// A step multiplies a state by its decay (3 roundings of its exponential, 1 of the product with
-  /// those of the same group, 1/n of its own) and adds up to twice; the rest, once: the weights,
-  /// the products over K keys and within a group.
-  static constexpr double error_bound(index_t steps, index_t keys) {
-    return 7 * static_cast<double>(steps) + 2 * static_cast<double>(keys) + 32;
+  /// Outer products: 6 a step (5 of the decay, from its logarithm, and the sum), and 2 K + 10 once.
+  /// A state that is corrected: 2 K + 17 a step, K of them from the products of removals with the
+  /// state, K from rows of unit length; what is left out counts as well.
+  static constexpr double error_bound(index_t steps, index_t keys, bool corrected = true) {
+    const double rows = 2 * static_cast<double>(keys);
+    return (corrected ? rows + 17 : 6) * static_cast<double>(steps) + rows + 10;
   }
 
   template <class Decay, class Data, class State>

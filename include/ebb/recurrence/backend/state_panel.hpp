@@ -216,20 +216,26 @@ class state_panel {
     decay_.fill({at_.batch, at_.step, at_.head, at_.position},
                 strided_view<State>(filled, at_.count, 1));
     // Of the steps, and of the groups; the single steps come last in both.
-    double x[static_cast<std::size_t>(longest)];
+    log_sum<State> x[static_cast<std::size_t>(longest)];
     if constexpr (Decay::form == decay_form::log_factor) {
       for (index_t i = 0; i < at_.count; ++i) {
-        const pass_decay<State> d = pass_decay_of<State>(-static_cast<double>(filled[i]));
+        const pass_decay<State> d = pass_decay_of<State>(-static_cast<log_sum<State>>(filled[i]));
         one[i] = d.base + d.d;
       }
       each_group([&](auto&, index_t i, auto steps) {
-        double sum = 0;
-        for (int e = 0; e < steps; ++e) sum -= static_cast<double>(filled[i + e]);
+        log_sum<State> sum = 0;
+        State product = 1;
+        for (int e = 0; e < steps; ++e) {
+          sum -= static_cast<log_sum<State>>(filled[i + e]);
+          product *= one[i + e];
+        }
         x[order(i)] = sum;
+        head_decay_[order(i)] = product;
       });
       for (index_t g = 0; g < groups_ + rest_; ++g) {
         const pass_decay<State> d = pass_decay_of<State>(x[g]);
-        head_decay_[g] = d.d;
+        // Far from 1 the product: a sum that is rounded is off by |x| u, absolutely.
+        head_decay_[g] = d.base > 0 ? d.d : head_decay_[g];
         head_base_[g] = d.base;
       }
     } else {
@@ -352,14 +358,16 @@ class state_panel {
     }
 #endif
     for (; j < size_.keys; ++j) {
-      double x = 0;
+      log_sum<State> x = 0;
+      State product = 1;
       for (std::size_t e = 0; e < Count; ++e) {
-        x -= static_cast<double>(logs[e][j]);
-        const pass_decay<State> one = pass_decay_of<State>(-static_cast<double>(logs[e][j]));
-        factor[static_cast<index_t>(e) * keys_up_ + j] = one.base + one.d;
+        const auto log_decay = static_cast<log_sum<State>>(logs[e][j]);
+        x -= log_decay;
+        const pass_decay<State> one = pass_decay_of<State>(-log_decay);
+        product *= factor[static_cast<index_t>(e) * keys_up_ + j] = one.base + one.d;
       }
       const pass_decay<State> all = pass_decay_of<State>(x);
-      decay[j] = all.d;
+      decay[j] = all.base > 0 ? all.d : product;
       base[j] = all.base;
       near += all.base > 0 ? 1 : 0;
     }

@@ -203,10 +203,12 @@ class state_walk {
         }
         in.at[e][v] = broadcast<V>(group.to_end[e]) * x.at[e][v];
       }
+    // The other rules correct nothing; any packs will do.
+    const auto& fixes = Rule == state_rule::delta ? fix : in;
     if (Rule != state_rule::outer && next != nullptr)
-      go<true>(group, next->rows.removal, block, in, fix, read, ahead);
+      go<true>(group, next->rows.removal, block, in, fixes, read, ahead);
     else
-      go<false>(group, group.rows.removal, block, in, fix, read, ahead);
+      go<false>(group, group.rows.removal, block, in, fixes, read, ahead);
 #pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
 #pragma GCC unroll 4

@@ -38,14 +38,14 @@ struct step_group {
   Real seen_by[Steps];               ///< the same of the removals' products
   Real to_end[Steps];                ///< times what is written: w(e+1..last)
   Real decay_to_end[Steps];          ///< the same of the corrections
-  pair_products<Real, Steps> pairs;  ///< with the decays between them
+  pair_products<Real, Steps> pairs;  ///< with the decays between them; of several steps only
 
   /// Multiplies the scale into what is read, and the weights into what is written, save under the
   /// gated rule, where they weigh the error.
   void fold(state_rule rule, const Real& scale) {
     for (int e = 0; e < Steps; ++e) {
       from_start[e] *= scale;
-      for (int s = 0; s <= e; ++s) {
+      for (int s = 0; Steps > 1 && s <= e; ++s) {
         const Real c = rule == state_rule::gated ? Real(1) : weight[s];
         pairs.query_key[e][s] *= scale * c;
         if (rule == state_rule::delta) {
@@ -61,26 +61,30 @@ struct step_group {
   }
 };
 
-/// The decay of a row for a pass, from x = -log a, summed in double: d = a, base = 0, or d = a - 1,
-/// base = 1 where a >= 1/2. NaN stays NaN.
+/// What logarithms of a group are added in: for float double, wider types keep their own.
+template <class Real>
+using log_sum = std::conditional_t<has_exponential<Real>, double, Real>;
+
+/// The decay of a row for a pass, from x = -log a: d = a, base = 0, or d = a - 1, base = 1 where
+/// a >= 1/2. NaN stays NaN.
 template <class Real>
 struct pass_decay {
   Real d, base;
 };
 template <class Real>
-[[gnu::always_inline]] inline pass_decay<Real> pass_decay_of(double x) {
-  const bool near = x <= 0x1.62e42fefa39efp-1;
-  const double finite = choose(x > 1e4, 1e4, x);  // -log 0 is infinite
-  Real a, m;
+[[gnu::always_inline]] inline pass_decay<Real> pass_decay_of(const log_sum<Real>& x) {
   if constexpr (has_exponential<Real>) {
+    const bool near = x <= 0x1.62e42fefa39efp-1;
+    const double finite = choose(x > 1e4, 1e4, x);  // -log 0 is infinite
     const decayed<Real> d = decay_of<Real>(finite);
-    a = d.a, m = d.m;
+    const auto number = static_cast<Real>(finite - finite);
+    return {choose(near, Real(-d.m), d.a) + number, choose(near, Real(1), Real(0))};
   } else {
-    a = static_cast<Real>(std::exp(static_cast<long double>(-x)));
-    m = static_cast<Real>(-std::expm1(static_cast<long double>(-x)));
+    using std::exp;
+    using std::expm1;
+    if (x <= Real(0x1.62e42fefa39efp-1)) return {expm1(Real(-x)), Real(1)};
+    return {exp(Real(-x)), Real(0)};
   }
-  const auto number = static_cast<Real>(finite - finite);
-  return {choose(near, Real(-m), a) + number, choose(near, Real(1), Real(0))};
 }
 
 /// The product of two rows of K numbers.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of the forms for double data and states.
+#include <doctest/doctest.h>
+
+#include <ebb/recurrence/backend/sequential.hpp>
+
+#include "support/matrix_contract.hpp"
+
+namespace {
+
+using form = ebb::sequential;
+
+TEST_CASE("shapes") { ebb::test::check_shapes<form, double, double>(); }
+TEST_CASE("large shapes") { ebb::test::check_large_shapes<form, double, double>(); }
+TEST_CASE("lengths") { ebb::test::check_lengths<form, double, double>(); }
+TEST_CASE("options") { ebb::test::check_options<form, double, double>(1500); }
+TEST_CASE("weighing decays") { ebb::test::check_weighing<form, double, double>(); }
+TEST_CASE("adversarial") { ebb::test::check_adversarial<form, double>(); }
+
+}  // namespace
