@@ -21,11 +21,12 @@ namespace ebb::inline EBB_ABI {
 /// Where the steps of a call are cut (at the ends of panels, resets and snapshots) decides the
 /// order of operations, so pieces of a sequence agree within the bound, not to the bit.
 ///
-/// Cost: (2 + 1/n) T H K V multiply-adds for outer products, (3 + 1/n) for the gated delta rule,
-/// (4 + 1/n) for the general one, n = 4, 4 and 2 (2 with 16 registers) steps at once, n = 1 for what
-/// is left over, and about n/2 more per key and step; the decay's own. Stack: 100 KB. Allocates the
-/// running state where `final_states` are left out, and for more than some 500 keys; a step of
-/// decoding does not allocate up to 1000 keys in float.
+/// Cost: (2 + 1/n) T H K V multiply-adds for outer products, (3 + 1/n) for the gated delta rule, with
+/// n = 4 steps at once (2 with 16 registers), n = 1 for what is left over; 5 for the general rule,
+/// which takes one step at a time; and about n/2 more per key and step, and the decay's own. Stack:
+/// 110 KB. Allocates a copy of the state where `final_states` are left out, and from 16 steps on
+/// where its rows are wider than 256 bytes, no whole packs, or not aligned to 64 bytes; rows of a
+/// panel for more than some 500 keys. A step of decoding does not allocate up to 1000 keys in float.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
 /// (S + (a - 1) S); an infinite element of a state may become NaN there.
 /// Subnormals: gradual underflow as the processor is set.

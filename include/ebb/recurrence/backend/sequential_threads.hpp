@@ -17,8 +17,8 @@ namespace ebb::inline EBB_ABI {
 /// `sequential` with its work cut by sequences and heads, and by blocks of lanes of V where there
 /// are fewer heads than threads. Calls too small to pay for it run on the calling thread.
 ///
-/// Work is the number of state elements times steps. The minimum for two threads is 2^20 by
-/// default: some 40 us, of which waking a thread takes a good part.
+/// Work is the number of state elements times steps. Two threads are taken from 2^20 on by default,
+/// 100 us of work and more, of which waking a thread takes a part.
 ///
 /// Cost: of `sequential`; what lanes of one head share (products of keys) is done for each piece.
 /// Memory: of `sequential`, for each thread at work. Accuracy: error_bound of `sequential`; the same
@@ -33,8 +33,8 @@ class sequential_threads {
  public:
   static constexpr std::string_view name = "sequential_threads";
   static constexpr determinism repeats = determinism::any_thread_count;
-  static constexpr double error_bound(index_t steps, index_t keys) {
-    return sequential::error_bound(steps, keys);
+  static constexpr double error_bound(index_t steps, index_t keys, bool corrected = true) {
+    return sequential::error_bound(steps, keys, corrected);
   }
 
   sequential_threads() requires std::default_initializable<Executor>

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sequential form on several threads: the contract, and the bits of one thread.
+#include <doctest/doctest.h>
+
+#include <ebb/recurrence/backend/sequential.hpp>
+#include <ebb/recurrence/backend/sequential_threads.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "support/matrix_calls.hpp"
+#include "support/matrix_contract.hpp"
+
+namespace {
+
+using ebb::index_t;
+using ebb::test::matrix_case;
+
+// Runs calls in the order last to first, as if there were so many threads.
+struct backwards {
+  explicit backwards(index_t count) : threads(count) {}
+  index_t threads, calls = 0;
+  template <class F>
+  void run(index_t count, const F& call) {
+    calls += count;
+    for (index_t i = count; i-- > 0;) call(i);
+  }
+  index_t concurrency() const { return threads; }
+};
+
+template <class Executor>
+ebb::sequential_threads<Executor> form_of(std::shared_ptr<Executor> executor) {
+  return ebb::sequential_threads<Executor>(std::move(executor), 1);
+}
+
+TEST_CASE("contract") {
+  const auto form = form_of(std::make_shared<ebb::thread_pool>(2));
+  using Form = ebb::sequential_threads<>;
+  ebb::test::check_shapes<Form, float, float>(form);
+  ebb::test::check_lengths<Form, float, float>(form);
+  ebb::test::check_options<Form, double, double>(100, form);
+  ebb::test::check_packed<Form, float, float>(form);
+}
+
+TEST_CASE("the bits of one thread, however many there are") {
+  const matrix_case cases[] = {
+      {.batches = 2, .steps = 21, .heads = 5, .keys = 7, .values = 19, .key_heads = 1},
+      {.steps = 40, .heads = 1, .keys = 9, .values = 200, .weights = true},
+      {.batches = 3, .steps = 3, .heads = 2, .keys = 4, .values = 130, .offsets = {0, 1, 1, 3}},
+      {.steps = 18, .heads = 3, .keys = 3, .values = 65, .finals = false},
+      {.steps = 0, .heads = 3, .keys = 3, .values = 65}};
+  for (const matrix_case& c : cases) {
+    ebb::test::check_same_bits<float, float>(ebb::sequential{},
+                                             form_of(std::make_shared<ebb::thread_pool>(2)), c);
+    for (const index_t threads : {2, 3, 7, 64})
+      ebb::test::check_same_bits<float, float>(ebb::sequential{},
+                                               form_of(std::make_shared<backwards>(threads)), c);
+  }
+}
+
+TEST_CASE("small calls stay on the calling thread") {
+  const auto executor = std::make_shared<backwards>(4);
+  const ebb::sequential_threads<backwards> form(executor, 1000);
+  const auto run = [&](index_t steps) {
+    const ebb::test::matrix_problem<float, float> problem(
+        {.steps = steps, .heads = 4, .keys = 5, .values = 5});
+    problem.visit([&](const auto& decay, const auto& data) {
+      ebb::test::run_matrix(decay, data, problem.where(), form);
+    });
+    return executor->calls;
+  };
+  CHECK(run(19) == 0);  // 1900 < 2 * 1000
+  CHECK(run(20) > 0);
+}
+
+TEST_CASE("errors") {
+  CHECK_THROWS_AS(ebb::sequential_threads<>(std::make_shared<ebb::thread_pool>(1), 0),
+                  ebb::domain_error);
+}
+
+}  // namespace
