@@ -102,8 +102,8 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
     apart_from_reads(gradient, rule);
     apart_from_rows(gradient, rule);
     require_shape(!overlap(gradient, given.final_states), name, rule);
-    const bool in_place =
-        gradient.data() == asked.values.data() && gradient.data() == given.outputs.data();
+    const bool in_place = !gradient.empty() && gradient.data() == asked.values.data() &&
+                          gradient.data() == given.outputs.data();
     require_shape(in_place ? strides_agree(gradient, given.outputs)
                            : !overlap(gradient, given.outputs),
                   name, "need gradients apart from the output cotangents, or value gradients in"
