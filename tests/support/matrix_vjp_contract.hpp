@@ -67,9 +67,15 @@ inline double matrix_vjp_roundings(const matrix_vjp_case& of) {
   return step * (T + 2) + 2 * K + V + 2 * row + H + 40;
 }
 
+/// How many gradients other than 0 were compared, and how many of them were at least 10 times as
+/// large as their bound.
+struct seen_gradients {
+  index_t all = 0, told = 0;
+};
+
 /// One gradient against the truth.
 template <class T, class State>
-void compare_gradient(const std::string& name, const matrix_vjp_case& of,
+void compare_gradient(seen_gradients& seen, const std::string& name, const matrix_vjp_case& of,
                       const head_array<T>& got, const head_array<bounded<long double>>& truth,
                       double roundings, long double largest) {
   using Wide = long double;
@@ -97,11 +103,12 @@ void compare_gradient(const std::string& name, const matrix_vjp_case& of,
             const auto& right = truth.numbers[n];
             Wide allowed = (growth + own) * right.size + tiny;
             if (sizeof(T) < sizeof(State))
-              allowed += (std::abs(right.value) + allowed) *
-                             static_cast<Wide>(static_cast<float>(
-                                 std::numeric_limits<T>::epsilon())) / 2 +
-                         static_cast<Wide>(
-                             static_cast<float>(std::numeric_limits<T>::denorm_min()));
+              allowed +=
+                  (std::abs(right.value) + allowed) *
+                      static_cast<Wide>(static_cast<float>(std::numeric_limits<T>::epsilon())) / 2 +
+                  static_cast<Wide>(static_cast<float>(std::numeric_limits<T>::denorm_min()));
+            seen.all += std::abs(right.value) > 0;
+            seen.told += std::abs(right.value) >= 10 * allowed;
             const Wide error = std::abs(x - right.value);
             ratio = error <= 0 ? 0 : error / allowed;
             if (!(ratio >= 0)) ratio = std::numeric_limits<Wide>::infinity();
@@ -212,12 +219,13 @@ struct matrix_vjp_call {
       for (const auto& x : array.numbers) largest = std::max(largest, x.size);
     });
     const double n = matrix_vjp_roundings(of);
+    seen_gradients seen;
     const auto data_of = [&](const char* name, const head_array<T>& got, const auto& right) {
-      compare_gradient<T, State>(name, of, got, right, n, largest);
+      compare_gradient<T, State>(seen, name, of, got, right, n, largest);
     };
     const auto state_of = [&](const char* name, const head_array<State>& got, const auto& right,
                               double more) {
-      compare_gradient<State, State>(name, of, got, right, n + more, largest);
+      compare_gradient<State, State>(seen, name, of, got, right, n + more, largest);
     };
     data_of("queries", d_data.queries, truth.queries);
     data_of("keys", d_data.keys, truth.keys);
@@ -231,6 +239,9 @@ struct matrix_vjp_call {
     state_of("decays", d_states.decays, truth.decays, 0);
     state_of("weighed", d_states.weighed, truth.weighed, 0);
     state_of("initial", d_states.initial, truth.initial, 0);
+    // The bounds are not so wide that they let everything pass.
+    INFO("told " << seen.told << " of " << seen.all);
+    CHECK(2 * seen.told >= seen.all);
   }
 };
 

@@ -227,13 +227,10 @@ class matrix_head {
   }
 
  private:
-  index_t shared(const head_array<N>& array) const {
-    return h_ / (of_.heads / array.size.heads);
-  }
+  index_t shared(const head_array<N>& array) const { return h_ / (of_.heads / array.size.heads); }
   vector row(const head_array<N>& array, index_t t) const {
     vector result;
-    for (index_t j = 0; j < array.size.width; ++j)
-      result.push_back(array(b_, t, shared(array), j));
+    for (index_t j = 0; j < array.size.width; ++j) result.push_back(array(b_, t, shared(array), j));
     return result;
   }
   vector row(const head_array<N>& array, index_t t, const std::optional<double>& epsilon,
@@ -292,8 +289,7 @@ Wide matrix_loss(const matrix_vjp_case& of, matrix_arrays<Wide>& in) {
   Wide sum(0);
   for (index_t b = 0; b < of.batches; ++b)
     for (index_t s = 0; s < of.count(); ++s)
-      for (index_t h = 0; h < of.heads; ++h)
-        sum += matrix_head<Wide>(of, in, b, s, h).loss();
+      for (index_t h = 0; h < of.heads; ++h) sum += matrix_head<Wide>(of, in, b, s, h).loss();
   return sum;
 }
 

@@ -115,25 +115,28 @@ matrix_arrays<Number> arrays_of(const matrix_vjp_case& of, const Number& start) 
   all.initial = make(true, {B, of.count(), H, K * V});
   all.outputs = make(of.outputs_known, {B, T, H, V});
   all.finals = make(of.finals_known, {B, of.count(), H, K * V});
-  all.snapshots =
-      make(of.snapshots_known && !of.kept.empty(), {B, static_cast<index_t>(of.kept.size()), H, K * V});
+  all.snapshots = make(of.snapshots_known && !of.kept.empty(),
+                       {B, static_cast<index_t>(of.kept.size()), H, K * V});
   return all;
 }
 
-/// Seeded numbers in -1 .. 1, those of the data rounded to T and the others to State; decays of all
+/// Seeded numbers in -1 .. 1 (rows that correct a state: smaller), those of the data rounded to T and the others to State; decays of all
 /// sizes: 0, next to 1, negative factors.
 template <class T, class State>
 matrix_arrays<double> random_arrays(const matrix_vjp_case& of, std::uint64_t seed) {
   draws random(seed);
   matrix_arrays<double> all = arrays_of<double>(of, 0);
-  const auto fill = [&](head_array<double>& array, auto kind) {
+  const auto fill = [&](head_array<double>& array, auto kind, double most = 1) {
     for (double& x : array.numbers)
-      x = static_cast<double>(static_cast<State>(static_cast<decltype(kind)>(
-          random.uniform(-1, 1))));
+      x = static_cast<double>(
+          static_cast<State>(static_cast<decltype(kind)>(random.uniform(-most, most))));
   };
-  for (auto* array : {&all.queries, &all.keys, &all.values, &all.weights, &all.removals,
-                      &all.corrections, &all.skip, &all.outputs})
+  for (auto* array : {&all.queries, &all.values, &all.weights, &all.skip, &all.outputs})
     fill(*array, T());
+  // On absolute values a correction makes a state grow by sum |u_j z_j| a step: below 2/3.
+  const double row = of.keys > 0 ? std::sqrt(2 / (3 * static_cast<double>(of.keys))) : 1;
+  for (auto* array : {&all.keys, &all.removals, &all.corrections})
+    fill(*array, T(), of.rule == matrix_rule::rates && array == &all.corrections ? 1 : row);
   for (auto* array : {&all.weighed, &all.initial, &all.finals, &all.snapshots})
     fill(*array, State());
   for (double& x : all.decays.numbers) {

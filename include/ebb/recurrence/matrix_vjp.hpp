@@ -69,14 +69,14 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
                 "ebb: matrix states take no averages; give the gain as weights");
   using Call = matrix_vjp_call<Bound, Data, State, matrix_cotangents<T, State>,
                                matrix_gradients<T, DecayGradients, State>>;
-  static_assert(!Call::has_decay_gradients ||
-                    std::is_same_v<DecayGradients, typename Bound::gradients>,
-                "ebb: the decay has another type of gradients");
+  static_assert(
+      !Call::has_decay_gradients || std::is_same_v<DecayGradients, typename Bound::gradients>,
+      "ebb: the decay has another type of gradients");
   if constexpr (Call::has_decay_gradients && weighing_decay<Bound, State>)
-    static_assert(requires(const Bound& weighing, const block_origin& origin,
-                           strided_view<const State> block, DecayGradients& sums) {
-      weighing.weigh_vjp(origin, block, sums);
-    }, "ebb: a decay that weighs needs weigh_vjp(where, cotangent, gradients) for its gradients");
+    static_assert(
+        requires(const Bound& weighing, const block_origin& origin, strided_view<const State> block,
+                 DecayGradients& sums) { weighing.weigh_vjp(origin, block, sums); },
+        "ebb: a decay that weighs needs weigh_vjp(where, cotangent, gradients) for its gradients");
   const Call call{bound, data, cotangents, gradients, where};
   check_matrix_vjp(name, call);
   if constexpr (has_corrections<Data>) {

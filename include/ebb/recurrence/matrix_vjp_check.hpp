@@ -104,10 +104,10 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
     require_shape(!overlap(gradient, given.final_states), name, rule);
     const bool in_place = !gradient.empty() && gradient.data() == asked.values.data() &&
                           gradient.data() == given.outputs.data();
-    require_shape(in_place ? strides_agree(gradient, given.outputs)
-                           : !overlap(gradient, given.outputs),
-                  name, "need gradients apart from the output cotangents, or value gradients in"
-                        " their place");
+    require_shape(
+        in_place ? strides_agree(gradient, given.outputs) : !overlap(gradient, given.outputs), name,
+        "need gradients apart from the output cotangents, or value gradients in"
+        " their place");
     require_shape(alone(gradient, d_skip, asked.initial_states), name, rule);
     int two = 0;
     each_pair(data, asked, [&](const auto& other, const auto&) {
@@ -117,9 +117,9 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
   });
   apart_from_reads(d_skip, rule);
   apart_from_rows(d_skip, rule);
-  require_shape(!overlap(given.outputs, d_skip) &&
-                    alone(d_skip, given.final_states, asked.initial_states),
-                name, rule);
+  require_shape(
+      !overlap(given.outputs, d_skip) && alone(d_skip, given.final_states, asked.initial_states),
+      name, rule);
   const auto& initial = asked.initial_states;
   require_shape(elements_apart(initial), name, "need gradients whose elements do not share memory");
   apart_from_reads(initial, rule);
@@ -155,9 +155,8 @@ void check_matrix_vjp(std::string_view name, const Call& call) {
       each_input(call.data, apart);
       apart(call.data.outputs);
       apart(call.cotangents.outputs);
-      each_pair(call.data, call.gradients, [&](const auto& gradient, const auto&) {
-        apart(gradient);
-      });
+      each_pair(call.data, call.gradients,
+                [&](const auto& gradient, const auto&) { apart(gradient); });
     });
   }
 }

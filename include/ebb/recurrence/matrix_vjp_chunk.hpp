@@ -137,9 +137,7 @@ class vjp_chunk {
 
   index_t count() const { return count_; }
   index_t step(index_t r) const { return first_ + r; }
-  bool resets(index_t r) const {
-    return call_.where.resets_at(at_.batch, step(r), shape_.steps);
-  }
+  bool resets(index_t r) const { return call_.where.resets_at(at_.batch, step(r), shape_.steps); }
   transposed size() const {
     constexpr index_t lanes = pack_of<State>::lanes;
     return {shape_.values, (shape_.keys + lanes - 1) / lanes * lanes};
@@ -162,8 +160,7 @@ class vjp_chunk {
       } else {
         read_rows(data.rates, rate_);
         for (index_t r = 0; r < count_; ++r)
-          for (index_t j = 0; j < shape_.keys; ++j)
-            correction[r][j] = -rate_[r][j] * removal[r][j];
+          for (index_t j = 0; j < shape_.keys; ++j) correction[r][j] = -rate_[r][j] * removal[r][j];
       }
     }
     read_weights();
@@ -291,8 +288,7 @@ class vjp_chunk {
                  const step_rows<State>& scales, index_t r, State* d) const {
     if (!epsilon) return;
     const State along = dot<State>(unit[r], d, shape_.keys);
-    for (index_t j = 0; j < shape_.keys; ++j)
-      d[j] = scales[r][0] * (d[j] - along * unit[r][j]);
+    for (index_t j = 0; j < shape_.keys; ++j) d[j] = scales[r][0] * (d[j] - along * unit[r][j]);
   }
 
   void fill_decays() {

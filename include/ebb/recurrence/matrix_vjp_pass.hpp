@@ -134,7 +134,8 @@ template <vjp_rule Rule, class Real>
         by_correction = load<Pack>(rows.correction + j) * g + by_correction;
     }
     store(sums.key_parts + i * lanes, by_key);
-    if constexpr (Rule == vjp_rule::corrected) store(sums.correction_parts + i * lanes, by_correction);
+    if constexpr (Rule == vjp_rule::corrected)
+      store(sums.correction_parts + i * lanes, by_correction);
   }
 }
 
