@@ -57,13 +57,6 @@ class step_rows {
   index_t width_ = 0, stride_ = 0;
 };
 
-template <class Real>
-Real dot(const Real* x, const Real* y, index_t count) {
-  Real sum(0);
-  for (index_t i = 0; i < count; ++i) sum = multiply_add(x[i], y[i], sum);
-  return sum;
-}
-
 /// The gradients of an array that several heads may read: sums over these heads, which come one
 /// after the other.
 template <class T, class State>
@@ -112,8 +105,7 @@ class vjp_chunk {
 
   explicit vjp_chunk(const Call& call)
       : call_(call), shape_(shape_of(call.data)), head_wide_(call.data.decays == decay_per::head) {
-    constexpr index_t lanes = pack_of<State>::lanes;
-    const index_t row = (shape_.keys + lanes - 1) / lanes * lanes, n = longest;
+    const index_t row = size().row, n = longest;
     const auto keys = [&](bool needed = true) {
       return needed ? step_rows<State>(n, shape_.keys, row) : step_rows<State>();
     };
@@ -138,42 +130,34 @@ class vjp_chunk {
   index_t count() const { return count_; }
   index_t step(index_t r) const { return first_ + r; }
   bool resets(index_t r) const { return call_.where.resets_at(at_.batch, step(r), shape_.steps); }
-  transposed size() const {
-    constexpr index_t lanes = pack_of<State>::lanes;
-    return {shape_.values, (shape_.keys + lanes - 1) / lanes * lanes};
-  }
+  panels<State> size() const { return panels<State>::of(shape_.keys, shape_.values); }
 
-  /// Reads `count` steps from `first` on.
-  void read(const head_place& at, index_t first, index_t count) {
+  /// Reads `count` steps from `first` on: what goes forth, and on the way back the rest.
+  void read(const head_place& at, index_t first, index_t count, bool back) {
     at_ = at, first_ = first, count_ = count;
     const auto& data = call_.data;
     fill_decays();
-    read_rows(data.queries, query);
-    make_unit(data.unit_queries, query, query_scale_);
+    read_weights();
     read_rows(data.keys, key);
     make_unit(data.unit_keys, key, key_scale_);
-    if constexpr (corrected) {
-      read_rows(data.removals, removal);
-      make_unit(data.unit_removals, removal, removal_scale_);
-      if (data.rates.left_out()) {
-        read_rows(data.corrections, correction);
-      } else {
-        read_rows(data.rates, rate_);
-        for (index_t r = 0; r < count_; ++r)
-          for (index_t j = 0; j < shape_.keys; ++j) correction[r][j] = -rate_[r][j] * removal[r][j];
-      }
+    for (index_t r = 0; r < count_; ++r) {
+      read_row(data.values, at.head, r, value[r]);
+      const State c = weight[r][0];
+      const State* const k = key[r];
+      State* const to = weighted_key[r];
+      for (index_t j = 0; j < shape_.keys; ++j) to[j] = c * k[j];
+      if constexpr (gated)
+        for (index_t j = 0; j < shape_.keys; ++j) removal[r][j] = factor(r, j) * k[j];
     }
-    read_weights();
+    if constexpr (corrected) read_corrections();
+    if (!back) return;
+    read_rows(data.queries, query);
+    make_unit(data.unit_queries, query, query_scale_);
     const auto& outputs = call_.cotangents.outputs;
     const auto scale = static_cast<State>(data.scale);
     for (index_t r = 0; r < count_; ++r) {
-      read_row(data.values, at.head, r, value[r]);
       if (!outputs.left_out()) read_row(outputs, at.head, r, output[r]);
       for (index_t i = 0; i < shape_.values; ++i) scaled_output[r][i] = scale * output[r][i];
-      for (index_t j = 0; j < shape_.keys; ++j) {
-        weighted_key[r][j] = weight[r][0] * key[r][j];
-        if constexpr (gated) removal[r][j] = factor(r, j) * key[r][j];
-      }
     }
   }
 
@@ -185,36 +169,27 @@ class vjp_chunk {
   void finish(index_t r, const State* by_key) {
     const index_t K = shape_.keys, V = shape_.values;
     const State c = weight[r][0], in_out = dot<State>(written[r], output[r], V);
-    State seen_out(0);
-    if constexpr (corrected) seen_out = dot<State>(seen[r], output[r], V);
     const auto scale = static_cast<State>(call_.data.scale);
-    for (index_t j = 0; j < K; ++j) {
-      State read = factor(r, j) * d_query[r][j] + weighted_key[r][j] * in_out;
-      if constexpr (corrected) read += correction[r][j] * seen_out;
-      d_query[r][j] = scale * read;
-      d_key[r][j] *= c;
-      if constexpr (gated) d_key[r][j] -= factor(r, j) * d_removal[r][j];
+    State *const dq = d_query[r], *const dk = d_key[r];
+    const State *const near = base[r], *const w = decay[r], *const k = weighted_key[r];
+    for (index_t j = 0; j < K; ++j) dq[j] = scale * ((near[j] + w[j]) * dq[j] + k[j] * in_out);
+    if constexpr (corrected) {
+      const State seen_out = scale * dot<State>(seen[r], output[r], V);
+      const State* const u = correction[r];
+      for (index_t j = 0; j < K; ++j) dq[j] += u[j] * seen_out;
+    }
+    for (index_t j = 0; j < K; ++j) dk[j] *= c;
+    if constexpr (gated) {
+      const State* const fixed = d_removal[r];
+      for (index_t j = 0; j < K; ++j) dk[j] -= (near[j] + w[j]) * fixed[j];
     }
     d_weight[r][0] = dot<State>(by_key, written[r], V);
-    for (index_t i = 0; i < V; ++i) {
-      d_value[r][i] = c * by_key[i];
-      if (!call_.data.skip.empty())
-        d_value[r][i] += static_cast<State>(skip_at(call_.data, at_.head, i)) * output[r][i];
-    }
-    State* const changes = changes_[r];
-    if (head_wide_) changes[0] = State(0);
-    for (index_t j = 0; j < K; ++j) {
-      if (head_wide_)
-        changes[0] += d_decay[r][j];
-      else
-        changes[j] = d_decay[r][j];
-    }
-    for (index_t j = 0; j < filled_.width(); ++j) {
-      if (resets(r))
-        changes[j] = State(0);  // nothing was multiplied by this decay, whatever it is
-      else if constexpr (Decay::form == decay_form::log_factor)
-        changes[j] *= factor_of<Decay::form, State>(weights_[r][j]);
-    }
+    State* const dv = d_value[r];
+    for (index_t i = 0; i < V; ++i) dv[i] = c * by_key[i];
+    if (!call_.data.skip.empty())
+      for (index_t i = 0; i < V; ++i)
+        dv[i] += static_cast<State>(skip_at(call_.data, at_.head, i)) * output[r][i];
+    finish_decay(r);
   }
 
   /// Gradients of the rows become those of the data, and go where they were asked for.
@@ -291,17 +266,47 @@ class vjp_chunk {
     for (index_t j = 0; j < shape_.keys; ++j) d[j] = scales[r][0] * (d[j] - along * unit[r][j]);
   }
 
+  void finish_decay(index_t r) {
+    State *const changes = changes_[r], *const sums = d_decay[r];
+    if (head_wide_)
+      changes[0] = sum_of(sums, size().row);
+    else
+      std::copy_n(sums, shape_.keys, changes);
+    for (index_t j = 0; j < filled_.width(); ++j) {
+      if (resets(r))
+        changes[j] = State(0);  // nothing was multiplied by this decay, whatever it is
+      else if constexpr (Decay::form == decay_form::log_factor)
+        changes[j] *= factor_of<Decay::form, State>(weights_[r][j]);
+    }
+  }
+
   void fill_decays() {
     const index_t wide = filled_.width();
     const index_t channel = head_wide_ ? at_.head : at_.head * shape_.keys;
     call_.decay.fill(origin(channel), strided_view<State>(filled_[0], count_, wide));
     weights_of<Decay::form>(filled_[0], weights_[0], count_ * wide);
-    for (index_t r = 0; r < count_; ++r)
+    for (index_t r = 0; r < count_; ++r) {
+      const bool erased = resets(r);
+      State *const to = decay[r], *const near = base[r];
+      const State* const from = weights_[r];
       for (index_t j = 0; j < shape_.keys; ++j) {
-        const State w = resets(r) ? State(0) : weights_[r][head_wide_ ? 0 : j];
-        const bool near_one = Decay::form == decay_form::log_factor && w < State(0);
-        decay[r][j] = w, base[r][j] = State(near_one ? 1 : 0);
+        to[j] = erased ? State(0) : from[head_wide_ ? 0 : j];
+        near[j] = State(Decay::form == decay_form::log_factor && to[j] < State(0) ? 1 : 0);
       }
+    }
+  }
+
+  void read_corrections() {
+    const auto& data = call_.data;
+    read_rows(data.removals, removal);
+    make_unit(data.unit_removals, removal, removal_scale_);
+    if (data.rates.left_out()) {
+      read_rows(data.corrections, correction);
+      return;
+    }
+    read_rows(data.rates, rate_);
+    for (index_t r = 0; r < count_; ++r)
+      for (index_t j = 0; j < shape_.keys; ++j) correction[r][j] = -rate_[r][j] * removal[r][j];
   }
 
   void read_weights() {

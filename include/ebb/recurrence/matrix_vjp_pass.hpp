@@ -3,6 +3,9 @@
 /// @brief  The way back through matrix states: the passes over a state for one step.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include <ebb/core/pack.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
@@ -10,45 +13,102 @@ namespace ebb::inline EBB_ABI::detail {
 /// Which recurrence goes back: outer products, the gated delta rule, or the general delta rule.
 enum class vjp_rule { outer, gated, corrected };
 
-/// How matrix states and their cotangents lie here: a row of K numbers for each lane of V, so that
-/// sums over lanes, of which there are up to five, need no sums across a register. Rows are
-/// `row` apart, a multiple of a pack; what lies behind K is 0.
-struct transposed {
-  index_t lanes, row;
+/// How many packs of keys a panel has.
+inline constexpr int panel_packs = registers >= 32 ? 2 : 1;
 
-  index_t size() const { return lanes * row; }
+/// How matrix states and their cotangents lie here: in panels of a few packs of keys, a row for
+/// each lane of V, so that sums over lanes, of which there are up to five, need no sums across a
+/// register, and a pass reads memory in order. What lies behind K is 0.
+template <class Real>
+struct panels {
+  static constexpr index_t pack_lanes = pack_of<Real>::lanes, width = panel_packs * pack_lanes;
+  index_t lanes, row;  ///< V, and K up to a multiple of a pack
+
+  static constexpr panels of(index_t keys, index_t values) {
+    return {values, (keys + pack_lanes - 1) / pack_lanes * pack_lanes};
+  }
+  constexpr index_t size() const { return lanes * row; }
+  /// Where element (j, i) of the state is.
+  constexpr index_t place(index_t j, index_t i) const {
+    const index_t first = j / width * width;
+    return first * lanes + i * (row - first < width ? row - first : width) + (j - first);
+  }
 };
 
-// f.template operator()<Packs>(first) for panels that make up a row: as many packs at once as
-// registers allow.
+// f.template operator()<Packs>(first) for the panels, `first` their first key.
 template <class Real, class F>
-[[gnu::always_inline]] inline void each_panel(const transposed& size, const F& f) {
-  constexpr int packs = registers >= 32 ? 2 : 1;
-  constexpr index_t lanes = pack_of<Real>::lanes;
-  index_t at = 0;
-  for (; at + packs * lanes <= size.row; at += packs * lanes) f.template operator()<packs>(at);
-  for (; at < size.row; at += lanes) f.template operator()<1>(at);
+[[gnu::always_inline]] inline void each_panel(const panels<Real>& size, const F& f) {
+  static_assert(panel_packs <= 2, "what is left over is one pack");
+  constexpr index_t width = panels<Real>::width;
+  index_t first = 0;
+  for (; first + width <= size.row; first += width) f.template operator()<panel_packs>(first);
+  if (first < size.row) f.template operator()<1>(first);
 }
 
+/// Of `count` rows of 2 Width numbers one sum each, by halves; destroys them.
+template <int Width, class Real>
+[[gnu::always_inline]] inline void fold(Real* rows, index_t count, Real* sums) {
+  if constexpr (Width == 0) {
+    std::copy_n(rows, count, sums);
+  } else {
+    Real* to = Width == 1 ? sums : rows;
+    for (index_t i = 0; i < count; ++i, to += Width, rows += 2 * Width) {
+      Real half[Width];
+      for (int l = 0; l < Width; ++l) half[l] = rows[l] + rows[Width + l];
+      for (int l = 0; l < Width; ++l) to[l] = half[l];
+    }
+    if constexpr (Width > 1) fold<Width / 2>(to - count * Width, count, sums);
+  }
+}
 /// One sum for each lane of V from its pack of parts.
 template <class Real>
-void sum_parts(const Real* parts, index_t lanes, Real* sums) {
+void sum_parts(Real* parts, index_t lanes, Real* sums) {
+  fold<pack_of<Real>::lanes / 2>(parts, lanes, sums);
+}
+
+/// The sum of a row of packs.
+template <class Real>
+Real sum_of(const Real* row, index_t count) {
   using Pack = pack<Real>;
-  for (index_t i = 0; i < lanes; ++i)
-    sums[i] = sum_of_lanes<Real>(load<Pack>(parts + i * pack_of<Real>::lanes));
+  constexpr index_t lanes = pack_of<Real>::lanes;
+  Pack sums{};
+  for (index_t j = 0; j < count; j += lanes) sums = load<Pack>(row + j) + sums;
+  Real parts[static_cast<std::size_t>(lanes)], sum;
+  store(parts, sums);
+  sum_parts(parts, 1, &sum);
+  return sum;
+}
+
+/// sum x[i] y[i], in the lanes of a pack.
+template <class Real>
+Real dot(const Real* x, const Real* y, index_t count) {
+  using Pack = pack<Real>;
+  constexpr index_t lanes = pack_of<Real>::lanes;
+  Pack sums{};
+  index_t i = 0;
+  for (; i + lanes <= count; i += lanes) sums = load<Pack>(x + i) * load<Pack>(y + i) + sums;
+  Real parts[static_cast<std::size_t>(lanes)], sum;
+  store(parts, sums);
+  sum_parts(parts, 1, &sum);
+  for (; i < count; ++i) sum += x[i] * y[i];
+  return sum;
 }
 
 /// parts[i] = the parts of sum_j row[j] S[i][j].
 template <class Real>
-void look_at(const transposed& size, const Real* state, const Real* row, Real* parts) {
+void look_at(const panels<Real>& size, const Real* state, const Real* row, Real* parts) {
   using Pack = pack<Real>;
   constexpr index_t lanes = pack_of<Real>::lanes;
-  for (index_t i = 0; i < size.lanes; ++i, state += size.row) {
-    Pack sum{};
-    for (index_t j = 0; j < size.row; j += lanes)
-      sum = load<Pack>(row + j) * load<Pack>(state + j) + sum;
-    store(parts + i * lanes, sum);
-  }
+  std::fill_n(parts, size.lanes * lanes, Real(0));
+  each_panel(size, [&]<int Packs>(index_t first) {
+    const Real* at = state + first * size.lanes;
+    for (index_t i = 0; i < size.lanes; ++i) {
+      Pack sum = load<Pack>(parts + i * lanes);
+      for (int p = 0; p < Packs; ++p, at += lanes)
+        sum = load<Pack>(row + first + p * lanes) * load<Pack>(at) + sum;
+      store(parts + i * lanes, sum);
+    }
+  });
 }
 
 /// What a step forward reads: K numbers a row, V numbers in lanes.
@@ -62,14 +122,13 @@ struct forth_rows {
 
 /// to = base S + decay S + key written^T + correction seen^T, and what the next step sees of it.
 template <vjp_rule Rule, class Real>
-[[gnu::noinline]] void go_forth(const transposed& size, const Real* from, Real* to,
+[[gnu::noinline]] void go_forth(const panels<Real>& size, const Real* from, Real* to,
                                 const forth_rows<Real>& rows, Real* parts) {
   using Pack = pack<Real>;
   constexpr index_t lanes = pack_of<Real>::lanes;
   const bool next = rows.next_removal != nullptr;
-  if (next)
-    for (index_t i = 0; i < size.lanes * lanes; ++i) parts[i] = Real(0);
-  each_panel<Real>(size, [&]<int Packs>(index_t first) {
+  if (next) std::fill_n(parts, size.lanes * lanes, Real(0));
+  each_panel(size, [&]<int Packs>(index_t first) {
     Pack decay[Packs], base[Packs], key[Packs], fix[Packs], removal[Packs];
     for (int p = 0; p < Packs; ++p) {
       const index_t at = first + p * lanes;
@@ -78,21 +137,28 @@ template <vjp_rule Rule, class Real>
       if constexpr (Rule == vjp_rule::corrected) fix[p] = load<Pack>(rows.correction + at);
       removal[p] = next ? load<Pack>(rows.next_removal + at) : Pack{};
     }
-    for (index_t i = 0; i < size.lanes; ++i) {
-      const Pack in = broadcast<Pack>(rows.written[i]);
+    // Here, so that no store makes the compiler fetch them again.
+    const index_t count = size.lanes;
+    const Real *const written = rows.written, *const seen_in = rows.seen;
+    const Real* x_at = from + first * count;
+    Real *s_at = to + first * count, *part = parts;
+    for (index_t i = 0; i < count; ++i) {
+      const Pack in = broadcast<Pack>(written[i]);
       [[maybe_unused]] Pack seen{}, sum{};
-      if constexpr (Rule == vjp_rule::corrected) seen = broadcast<Pack>(rows.seen[i]);
-      for (int p = 0; p < Packs; ++p) {
-        const index_t at = i * size.row + first + p * lanes;
-        const Pack x = load<Pack>(from + at);
+      if constexpr (Rule == vjp_rule::corrected) seen = broadcast<Pack>(seen_in[i]);
+      for (int p = 0; p < Packs; ++p, x_at += lanes, s_at += lanes) {
+        const Pack x = load<Pack>(x_at);
         Pack s = decay[p] * x + base[p] * x;
         s = key[p] * in + s;
         if constexpr (Rule == vjp_rule::corrected) s = fix[p] * seen + s;
-        store(to + at, s);
+        store(s_at, s);
         if constexpr (Rule != vjp_rule::outer) sum = removal[p] * s + sum;
       }
       if constexpr (Rule != vjp_rule::outer)
-        if (next) store(parts + i * lanes, load<Pack>(parts + i * lanes) + sum);
+        if (next) {
+          store(part, load<Pack>(part) + sum);
+          part += lanes;
+        }
     }
   });
 }
@@ -119,24 +185,31 @@ struct back_sums {
 
 /// Opens a step, where the one after it did not: G += q (scale do)^T, G^T k and G^T u.
 template <vjp_rule Rule, class Real>
-[[gnu::noinline]] void open_step(const transposed& size, Real* cotangent,
+[[gnu::noinline]] void open_step(const panels<Real>& size, Real* cotangent,
                                  const back_rows<Real>& rows, const back_sums<Real>& sums) {
   using Pack = pack<Real>;
   constexpr index_t lanes = pack_of<Real>::lanes;
-  for (index_t i = 0; i < size.lanes; ++i, cotangent += size.row) {
-    const Pack out = broadcast<Pack>(rows.scaled_output[i]);
-    Pack by_key{}, by_correction{};
-    for (index_t j = 0; j < size.row; j += lanes) {
-      const Pack g = load<Pack>(rows.query + j) * out + load<Pack>(cotangent + j);
-      store(cotangent + j, g);
-      by_key = load<Pack>(rows.key + j) * g + by_key;
-      if constexpr (Rule == vjp_rule::corrected)
-        by_correction = load<Pack>(rows.correction + j) * g + by_correction;
+  constexpr bool corrected = Rule == vjp_rule::corrected;
+  std::fill_n(sums.key_parts, size.lanes * lanes, Real(0));
+  if constexpr (corrected) std::fill_n(sums.correction_parts, size.lanes * lanes, Real(0));
+  each_panel(size, [&]<int Packs>(index_t first) {
+    Real* at = cotangent + first * size.lanes;
+    for (index_t i = 0; i < size.lanes; ++i) {
+      const Pack out = broadcast<Pack>(rows.scaled_output[i]);
+      Pack by_key = load<Pack>(sums.key_parts + i * lanes), by_correction{};
+      if constexpr (corrected) by_correction = load<Pack>(sums.correction_parts + i * lanes);
+      for (int p = 0; p < Packs; ++p, at += lanes) {
+        const index_t j = first + p * lanes;
+        const Pack g = load<Pack>(rows.query + j) * out + load<Pack>(at);
+        store(at, g);
+        by_key = load<Pack>(rows.key + j) * g + by_key;
+        if constexpr (corrected)
+          by_correction = load<Pack>(rows.correction + j) * g + by_correction;
+      }
+      store(sums.key_parts + i * lanes, by_key);
+      if constexpr (corrected) store(sums.correction_parts + i * lanes, by_correction);
     }
-    store(sums.key_parts + i * lanes, by_key);
-    if constexpr (Rule == vjp_rule::corrected)
-      store(sums.correction_parts + i * lanes, by_correction);
-  }
+  });
 }
 
 /// One step back, with P the state before it:
@@ -149,17 +222,16 @@ template <vjp_rule Rule, class Real>
 ///
 /// and the opening of the step before (Next).
 template <vjp_rule Rule, bool Next, class Real>
-[[gnu::noinline]] void go_back(const transposed& size, const Real* state, Real* cotangent,
+[[gnu::noinline]] void go_back(const panels<Real>& size, const Real* state, Real* cotangent,
                                const back_rows<Real>& rows, const back_sums<Real>& sums) {
   using Pack = pack<Real>;
   constexpr index_t lanes = pack_of<Real>::lanes;
   constexpr bool gated = Rule == vjp_rule::gated, corrected = Rule == vjp_rule::corrected;
-  if constexpr (Next)
-    for (index_t i = 0; i < size.lanes * lanes; ++i) {
-      sums.key_parts[i] = Real(0);
-      if constexpr (corrected) sums.correction_parts[i] = Real(0);
-    }
-  each_panel<Real>(size, [&]<int Packs>(index_t first) {
+  if constexpr (Next) {
+    std::fill_n(sums.key_parts, size.lanes * lanes, Real(0));
+    if constexpr (corrected) std::fill_n(sums.correction_parts, size.lanes * lanes, Real(0));
+  }
+  each_panel(size, [&]<int Packs>(index_t first) {
     [[maybe_unused]] Pack removal[Packs], q[Packs], k[Packs], u[Packs];
     [[maybe_unused]] Pack d_removal[Packs], d_correction[Packs];
     Pack decay[Packs], base[Packs], d_query[Packs], d_key[Packs], d_decay[Packs];
@@ -173,16 +245,22 @@ template <vjp_rule Rule, bool Next, class Real>
       }
       d_query[p] = d_key[p] = d_decay[p] = d_removal[p] = d_correction[p] = Pack{};
     }
-    for (index_t i = 0; i < size.lanes; ++i) {
-      const Pack out = broadcast<Pack>(rows.output[i]), in = broadcast<Pack>(rows.written[i]);
+    // Here, so that no store makes the compiler fetch them again.
+    const index_t count = size.lanes;
+    const Real *const output = rows.output, *const written = rows.written;
+    const Real *const seen_in = rows.seen, *const fix_in = rows.fix;
+    const Real* const next_output = rows.scaled_output;
+    const Real* x_at = state + first * count;
+    Real *g_at = cotangent + first * count, *part = sums.key_parts, *more = sums.correction_parts;
+    for (index_t i = 0; i < count; ++i) {
+      const Pack out = broadcast<Pack>(output[i]), in = broadcast<Pack>(written[i]);
       [[maybe_unused]] Pack seen{}, fix{}, next_out{}, by_key{}, by_correction{};
-      if constexpr (corrected) seen = broadcast<Pack>(rows.seen[i]);
-      if constexpr (gated || corrected) fix = broadcast<Pack>(rows.fix[i]);
-      if constexpr (Next) next_out = broadcast<Pack>(rows.scaled_output[i]);
-      for (int p = 0; p < Packs; ++p) {
-        const index_t at = i * size.row + first + p * lanes;
-        const Pack x = load<Pack>(state + at);
-        Pack g = load<Pack>(cotangent + at);
+      if constexpr (corrected) seen = broadcast<Pack>(seen_in[i]);
+      if constexpr (gated || corrected) fix = broadcast<Pack>(fix_in[i]);
+      if constexpr (Next) next_out = broadcast<Pack>(next_output[i]);
+      for (int p = 0; p < Packs; ++p, x_at += lanes, g_at += lanes) {
+        const Pack x = load<Pack>(x_at);
+        Pack g = load<Pack>(g_at);
         d_query[p] = x * out + d_query[p];
         d_key[p] = g * in + d_key[p];
         if constexpr (corrected) d_correction[p] = g * seen + d_correction[p];
@@ -196,15 +274,11 @@ template <vjp_rule Rule, bool Next, class Real>
           by_key = k[p] * g + by_key;
           if constexpr (corrected) by_correction = u[p] * g + by_correction;
         }
-        store(cotangent + at, g);
+        store(g_at, g);
       }
       if constexpr (Next) {
-        Real* const parts = sums.key_parts + i * lanes;
-        store(parts, load<Pack>(parts) + by_key);
-        if constexpr (corrected) {
-          Real* const more = sums.correction_parts + i * lanes;
-          store(more, load<Pack>(more) + by_correction);
-        }
+        store(part, load<Pack>(part) + by_key), part += lanes;
+        if constexpr (corrected) store(more, load<Pack>(more) + by_correction), more += lanes;
       }
     }
     for (int p = 0; p < Packs; ++p) {

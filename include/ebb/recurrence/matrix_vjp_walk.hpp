@@ -54,14 +54,14 @@ class vjp_walk {
     const index_t length = where.end(at.sequence, shape_.steps) - begin, n = chunks(length);
     at_ = at;
     transpose(where.initial_states, at.sequence, checkpoint(0));
-    const auto read = [&](index_t i) {
+    const auto read = [&](index_t i, bool back) {
       const index_t first = i * chunk::longest;
-      chunk_.read(at, begin + first, std::min(chunk::longest, length - first));
+      chunk_.read(at, begin + first, std::min(chunk::longest, length - first), back);
     };
-    for (index_t i = 0; i + 1 < n; ++i) read(i), go_on(i);
+    for (index_t i = 0; i + 1 < n; ++i) read(i, false), go_on(i);
     transpose(call_.cotangents.final_states, at.sequence, cotangent_.data());
     for (index_t i = n; i-- > 0;) {
-      read(i);
+      read(i, true);
       remember(checkpoint(i));
       sweep(checkpoint(i));
       chunk_.write();
@@ -71,7 +71,7 @@ class vjp_walk {
     State* const to = initial.pointer(at.batch, at.sequence, at.head * shape_.state());
     for (index_t j = 0; j < shape_.keys; ++j)
       for (index_t i = 0; i < shape_.values; ++i)
-        to[j * shape_.values + i] = cotangent_[static_cast<std::size_t>(i * size_.row + j)];
+        to[j * shape_.values + i] = cotangent_[static_cast<std::size_t>(size_.place(j, i))];
   }
 
   State* checkpoint(index_t i) { return checkpoints_.data() + i * size_.size(); }
@@ -89,7 +89,7 @@ class vjp_walk {
     const State* const from = states.pointer(at_.batch, s, at_.head * shape_.state());
     for (index_t j = 0; j < shape_.keys; ++j)
       for (index_t i = 0; i < shape_.values; ++i)
-        to[i * size_.row + j] += from[j * shape_.values + i];
+        to[size_.place(j, i)] += from[j * shape_.values + i];
   }
 
   // From one checkpoint to the next.
@@ -195,7 +195,7 @@ class vjp_walk {
   const Call& call_;
   matrix_shape shape_;
   chunk chunk_;
-  transposed size_;
+  panels<State> size_;
   head_place at_{};
   std::vector<State> checkpoints_, states_, cotangent_;
   std::vector<State> key_parts_, correction_parts_, by_key_, fix_;
