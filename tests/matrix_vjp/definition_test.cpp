@@ -93,8 +93,8 @@ TEST_CASE_TEMPLATE("packed sequences, resets and snapshots", Config, floats, dou
   packed.query_heads = 1;
   each_kind(packed, check);
   packed.resets.assign(180, 0);
-  for (const std::size_t t : {2, 5, 9, 10, 41, 42, 43, 73, 83, 84, 92, 95, 99, 140, 141, 179})
-    packed.resets[t] = 1;
+  for (const index_t t : {2, 5, 9, 10, 41, 42, 43, 73, 83, 84, 92, 95, 99, 140, 141, 179})
+    packed.resets[static_cast<std::size_t>(t)] = 1;
   each_kind(packed, check);
   packed.outputs_known = false;
   each_kind(packed, check);

@@ -140,7 +140,9 @@ void check_parameters(const matrix_vjp_case& of, const Decay& decay, parameters 
   };
   const double u = std::numeric_limits<T>::epsilon() / 2;
   const double n = test::matrix_vjp_roundings(of) + 4 * static_cast<double>(of.steps) + 60;
-  for (const auto& [got, numbers_of] : wanted)
+  for (const auto& pair : wanted) {
+    const double* const got = pair.first;
+    std::vector<exact>* const numbers_of = pair.second;
     for (std::size_t k = 0; k < numbers_of->size(); ++k) {
       const auto right = slope((*numbers_of)[k], loss).template convert_to<double>();
       // |dlog a / dp| is at most 3 for every parameter here.
@@ -150,6 +152,7 @@ void check_parameters(const matrix_vjp_case& of, const Decay& decay, parameters 
       CHECK(std::abs(got[k] - right) <= allowed);
       if (!by_step) CHECK(std::abs(right) > 10 * allowed);
     }
+  }
 }
 
 template <class T>
