@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 
 #include <ebb/core/pack.hpp>
 
@@ -45,25 +44,11 @@ template <class Real, class F>
   if (first < size.row) f.template operator()<1>(first);
 }
 
-/// Of `count` rows of 2 Width numbers one sum each, by halves; destroys them.
-template <int Width, class Real>
-[[gnu::always_inline]] inline void fold(Real* rows, index_t count, Real* sums) {
-  if constexpr (Width == 0) {
-    std::copy_n(rows, count, sums);
-  } else {
-    Real* to = Width == 1 ? sums : rows;
-    for (index_t i = 0; i < count; ++i, to += Width, rows += 2 * Width) {
-      Real half[Width];
-      for (int l = 0; l < Width; ++l) half[l] = rows[l] + rows[Width + l];
-      for (int l = 0; l < Width; ++l) to[l] = half[l];
-    }
-    if constexpr (Width > 1) fold<Width / 2>(to - count * Width, count, sums);
-  }
-}
 /// One sum for each lane of V from its pack of parts.
 template <class Real>
-void sum_parts(Real* parts, index_t lanes, Real* sums) {
-  fold<pack_of<Real>::lanes / 2>(parts, lanes, sums);
+void sum_parts(const Real* parts, index_t lanes, Real* sums) {
+  for (index_t i = 0; i < lanes; ++i)
+    sums[i] = sum_of_lanes<Real>(load<pack<Real>>(parts + i * pack_of<Real>::lanes));
 }
 
 /// The sum of a row of packs.
@@ -73,10 +58,7 @@ Real sum_of(const Real* row, index_t count) {
   constexpr index_t lanes = pack_of<Real>::lanes;
   Pack sums{};
   for (index_t j = 0; j < count; j += lanes) sums = load<Pack>(row + j) + sums;
-  Real parts[static_cast<std::size_t>(lanes)], sum;
-  store(parts, sums);
-  sum_parts(parts, 1, &sum);
-  return sum;
+  return sum_of_lanes<Real>(sums);
 }
 
 /// sum x[i] y[i], in the lanes of a pack.
@@ -87,9 +69,7 @@ Real dot(const Real* x, const Real* y, index_t count) {
   Pack sums{};
   index_t i = 0;
   for (; i + lanes <= count; i += lanes) sums = load<Pack>(x + i) * load<Pack>(y + i) + sums;
-  Real parts[static_cast<std::size_t>(lanes)], sum;
-  store(parts, sums);
-  sum_parts(parts, 1, &sum);
+  Real sum = sum_of_lanes<Real>(sums);
   for (; i < count; ++i) sum += x[i] * y[i];
   return sum;
 }
