@@ -57,7 +57,7 @@ struct weighing {
 };
 
 /// How many roundings of the state's type lie on the longest way from a number to a gradient
-/// (docs/accuracy.md, section 7).
+/// (docs/accuracy.md, section 8).
 inline double matrix_vjp_roundings(const matrix_vjp_case& of) {
   const auto T = static_cast<double>(of.steps), K = static_cast<double>(of.keys);
   const auto V = static_cast<double>(of.values), H = static_cast<double>(of.heads);

@@ -124,7 +124,7 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
 /// Cost: per step, head and K V about 7 multiply-adds, 8 for the gated delta rule and 12 for the
 /// general one, forward steps included; one thread. Allocates for one head: T / 32 states, 32 more
 /// and the rows of 32 steps; and T K for each gradient of an array that heads share.
-/// Accuracy: docs/accuracy.md, section 7. NaN and infinity stay in their head and sequence, but a
+/// Accuracy: docs/accuracy.md, section 8. NaN and infinity stay in their head and sequence, but a
 /// lane of V shares its keys' gradients with the others.
 template <class Decay, class T, class State, class DecayGradients>
 void outer_vjp(const Decay& decay, const outer_data<T>& data,
