@@ -163,6 +163,9 @@ bool overlap(const head_view<T>& one, const head_view<U>& two) {
 template <class T, class U, class Axis>
 bool overlap(const head_view<T>& one, const strided_view<U, Axis>& two) {
   if (one.empty() || two.empty()) return false;
+  const auto a = detail::byte_range(one);
+  const detail::byte_runs b = detail::runs_of(two);
+  if (a.second <= b.lowest() || b.end() <= a.first) return false;
   for (index_t g = 0; g < one.heads(); ++g)
     if (overlap(one.head(g), two)) return true;
   return false;
