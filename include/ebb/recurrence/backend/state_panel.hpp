@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <optional>
 #include <type_traits>
-#include <vector>
 
 #include <ebb/core/pack_exponential.hpp>
 #include <ebb/decay/stored.hpp>
 #include <ebb/recurrence/backend/step_group.hpp>
+#include <ebb/recurrence/backend/walk_memory.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
@@ -24,30 +24,6 @@ template <state_rule Rule>
 inline constexpr int steps_together = Rule == state_rule::delta ? 1
                                       : registers < 32          ? 2
                                                                 : 4;
-
-/// Memory of a walk: on the stack up to a size that any usual decoding step fits in, else allocated.
-template <class Real>
-class walk_memory {
- public:
-  explicit walk_memory(index_t count) {
-    if (count > here_count) away_.resize(static_cast<std::size_t>(count));
-    next_ = count > here_count ? away_.data() : here_;
-  }
-  walk_memory(const walk_memory&) = delete;
-  walk_memory& operator=(const walk_memory&) = delete;
-  /// The next `count` numbers, uninitialised. @param count  a multiple of 16
-  Real* take(index_t count) {
-    Real* const result = next_;
-    next_ += count;
-    return result;
-  }
-
- private:
-  static constexpr index_t here_count = 3 * (index_t{1} << 15) / static_cast<index_t>(sizeof(Real));
-  alignas(64) Real here_[static_cast<std::size_t>(here_count)];
-  std::vector<Real> away_;
-  Real* next_;
-};
 
 /// The steps of a panel: rows converted, of unit length or where they lie; decays and weights; the
 /// groups, of `Steps` steps and then of single ones.
