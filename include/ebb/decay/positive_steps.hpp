@@ -70,35 +70,38 @@ class positive_steps {
   }
   /// dt from x, without limits and with them.
   Param free(const Param& x) const { return softplus_ ? positive(x) : x; }
-  // NaN passes.
-  Param clamped(const Param& dt) const {
-    if constexpr (straight)
-      return choose(dt < lowest_, lowest_, choose(dt > highest_, highest_, dt));
-    else
-      return dt < lowest_ ? lowest_ : dt > highest_ ? highest_ : dt;
-  }
+  Param clamped(const Param& dt) const { return clamped(dt, lowest_, highest_); }
 
   /// dt of `count` steps from t on, of one column.
   void over_time(const block_origin& where, index_t t, index_t column, index_t count,
-                 Param* dt) const {
-    for (index_t i = 0; i < count; ++i) dt[i] = argument(where, t + i, column);
-    to_steps(dt, count);
+                 strip_values& dt) const {
+    for (index_t i = 0; i < count; ++i)
+      dt[as_size(i)] = raw_.template at<Param>(first_column(where), t + i, column);
+    if (!bias_.empty()) {
+      const Param bias = bias_[bias_.size() == 1 ? 0 : as_size(column)];
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias;
+    }
+    to_steps(dt, as_size(count));
   }
   /// dt of `count` channels of step t.
   void over_channels(const block_origin& where, index_t t, index_t channel, index_t count,
-                     Param* dt) const {
-    if (steps_for_ == 1) {
-      for (index_t i = 0; i < count; ++i) dt[i] = argument(where, t, channel + i);
-      to_steps(dt, count);
-      return;
+                     strip_values& dt) const {
+    const index_t first = column(channel);
+    const index_t columns = count > 0 ? column(channel + count - 1) - first + 1 : 0;
+    for (index_t i = 0; i < columns; ++i)
+      dt[as_size(i)] = raw_.template at<Param>(first_column(where), t, first + i);
+    if (!bias_.empty()) {
+      const Param* const bias = bias_.data() + (bias_.size() == 1 ? 0 : first);
+      if (bias_.size() == 1)
+        for (index_t i = 0; i < columns; ++i) dt[as_size(i)] += bias[0];
+      else
+        for (index_t i = 0; i < columns; ++i) dt[as_size(i)] += bias[i];
     }
-    for (index_t i = 0; i < count;) {
-      const index_t from = column(channel + i);
-      const index_t end = std::min(count, (from + 1) * steps_for_ - channel);
-      Param one = argument(where, t, from);
-      to_steps(&one, 1);
-      for (; i < end; ++i) dt[i] = one;
-    }
+    to_steps(dt, as_size(columns));
+    // Spread over the channels they serve, from the last one on.
+    if (steps_for_ > 1)
+      for (index_t i = count - 1; i >= 0; --i)
+        dt[as_size(i)] = dt[as_size(column(channel + i) - first)];
   }
 
   /// d dt / d x without the limits, with d x = 0 where they act.
@@ -141,10 +144,20 @@ class positive_steps {
     else
       return softplus(x);
   }
-  void to_steps(Param* x, index_t count) const {
+  // NaN passes.
+  static Param clamped(const Param& dt, const Param& lowest, const Param& highest) {
+    if constexpr (straight)
+      return choose(dt < lowest, lowest, choose(dt > highest, highest, dt));
+    else
+      return dt < lowest ? lowest : dt > highest ? highest : dt;
+  }
+  void to_steps(strip_values& x, std::size_t count) const {
+    const Param lowest = lowest_, highest = highest_;
+    if (negated_)
+      for (std::size_t i = 0; i < count; ++i) x[i] = Param(-x[i]);
     if (softplus_)
-      for (index_t i = 0; i < count; ++i) x[i] = positive(x[i]);
-    for (index_t i = 0; i < count; ++i) x[i] = clamped(x[i]);
+      for (std::size_t i = 0; i < count; ++i) x[i] = positive(x[i]);
+    for (std::size_t i = 0; i < count; ++i) x[i] = clamped(x[i], lowest, highest);
   }
 
   step_sizes<T, Axis> raw_;

@@ -186,7 +186,7 @@ class selective_decay {
         const auto c = static_cast<std::size_t>(where.channel);
         for (index_t t = 0; t < block.steps(); t += steps::strip) {
           const index_t count = std::min(steps::strip, block.steps() - t);
-          steps_.over_time(where, t, steps_.column(where.channel), count, dt.data());
+          steps_.over_time(where, t, steps_.column(where.channel), count, dt);
           for (index_t i = 0; i < count; ++i)
             rate[static_cast<std::size_t>(i)] = Param(-rates_[c] * dt[static_cast<std::size_t>(i)]);
           if (taper_)
@@ -201,15 +201,14 @@ class selective_decay {
       for (index_t t = 0; t < block.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
         if (steps_.one_for_all()) {
-          steps_.over_time(where, t, 0, 1, dt.data());
+          steps_.over_time(where, t, 0, 1, dt);
           dt.fill(dt[0]);
         }
         for (index_t k = 0; k < block.channels(); k += steps::strip) {
           const auto count = static_cast<std::size_t>(std::min(steps::strip, block.channels() - k));
           const std::size_t first = channel(where, k);
           if (!steps_.one_for_all())
-            steps_.over_channels(where, t, where.channel + k, static_cast<index_t>(count),
-                                 dt.data());
+            steps_.over_channels(where, t, where.channel + k, static_cast<index_t>(count), dt);
           for (std::size_t i = 0; i < count; ++i) rate[i] = Param(-rates_[first + i] * dt[i]);
           if (taper_)
             for (std::size_t i = 0; i < count; ++i) rate[i] *= taper(first + i, log_time);
@@ -227,7 +226,7 @@ class selective_decay {
       for (index_t k = 0; k < block.channels(); ++k)
         for (index_t t = 0; t < block.steps(); t += steps::strip) {
           const index_t count = std::min(steps::strip, block.steps() - t);
-          steps_.over_time(where, t, where.channel + k, count, dt.data());
+          steps_.over_time(where, t, where.channel + k, count, dt);
           for (index_t i = 0; i < count; ++i)
             block(t + i, k) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
         }
