@@ -138,7 +138,7 @@ TEST_CASE("dt as weights: the values, and what they do to raw and bias") {
 
   // In 50 digits: sum of w dt against differences, over limits and not, negated and not.
   for (const bool negated : {false, true})
-    for (const std::size_t biases : {0, 1, 2}) {
+    for (const std::size_t biases : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
       ebb::array<exact> x(3, 2), cotangent(3, 2), d_x(3, 2);
       for (index_t i = 0; i < 6; ++i)
         x.data()[i] = exact(i - 2) / 3, cotangent.data()[i] = exact(i * i - 4) / 8;
