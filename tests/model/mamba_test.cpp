@@ -298,4 +298,27 @@ TEST_CASE_TEMPLATE("Mamba-1, native and tapered", T, float, double) {
   mamba1_case<T>(true, index_t{1} << 40);
 }
 
+TEST_CASE("Mamba-1 on (batch, channel, time) inputs and outputs") {
+  constexpr index_t inputs = 3, N = 4, T = 7;
+  std::mt19937_64 random(2);
+  const tensor<float> dt({1, T, inputs, 1}, random, -1, 1), B({1, T, 1, N}, random, -1, 1),
+      x({1, T, inputs, 1}, random, -1, 1);
+  tensor<float> y({1, T, inputs, 1});
+  std::vector<float> turned, out(std::size_t(T * inputs));
+  for (index_t d = 0; d < inputs; ++d)
+    for (index_t t = 0; t < T; ++t) turned.push_back(float(x(0, t, d, 0)));
+  const auto decay =
+      ebb::mamba1_decay(std::vector<float>(inputs * N, 0.5f), raw_steps<float>{.raw = dt.view()});
+  const ebb::sequences<float> where;
+  mamba2_arrays<float> arrays{.x = x.view(), .B = B.view(), .C = B.view(), .y = y.view()};
+  ebb::mamba1(decay, arrays, where);
+  const ebb::head_extents size{1, T, inputs, 1};
+  const ebb::head_strides by{inputs * T, 1, T};
+  arrays.x = {turned.data(), size, by};
+  arrays.y = {out.data(), size, by};
+  ebb::mamba1(decay, arrays, where);
+  for (index_t d = 0; d < inputs; ++d)
+    for (index_t t = 0; t < T; ++t) CHECK(out[std::size_t(d * T + t)] == y.view()(0, t, d, 0));
+}
+
 }  // namespace
