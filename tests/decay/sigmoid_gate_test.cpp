@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE("the logistic function without branches", Real, float, double
   CHECK(std::isnan(ebb::detail::logistic_of(limits::quiet_NaN())));
 }
 
-// The worst error in units of the documented bound; alpha as the formula of the general gaps has it.
+// The worst error in units of the documented bound; alpha by the formula of the general gaps.
 template <class Real>
 double worst_error(double horizon, index_t position) {
   const std::vector<double> w{-6.9, -3.1, -0.6, 0.2, 0.5};
@@ -211,12 +211,14 @@ TEST_CASE("gradients agree with differences in 50 digits") {
 
 TEST_CASE("what does not fit is refused") {
   const ebb::array<float> raw(3, 2);
-  const auto bind = [&](std::vector<double> rates) { sigmoid_gate(raw).bind(span_of(rates)); };
+  const auto bind = [&](const std::vector<double>& rates) {
+    sigmoid_gate(raw).bind(span_of(rates));
+  };
   CHECK_THROWS_AS(bind({0.1, 0.61}), ebb::domain_error);
   CHECK_THROWS_AS(bind({0, 0.1}), ebb::domain_error);
   CHECK_THROWS_AS(bind({std::nan(""), 0.1}), ebb::domain_error);
   CHECK_NOTHROW(bind({0.2, 0.1}));
-  const auto logits = [&](std::vector<double> w) {
+  const auto logits = [&](const std::vector<double>& w) {
     return sigmoid_gate(raw).tapered(post_taper::absolute()).bind_logits(span_of(w));
   };
   CHECK_THROWS_AS(logits({1, HUGE_VAL}), ebb::domain_error);

@@ -44,7 +44,7 @@ struct rwkv7_case {
             .a = cut(a.view()),
             .o = o};
   }
-  /// S_t = (diag(w) - (a * kappa) kappa^T) S + k v^T with kappa = x / max(|x|, 1e-12), as published.
+  /// S_t = (diag(w) - (a * kappa) kappa^T) S + k v^T, kappa = x / max(|x|, 1e-12), as published.
   /// @param argument  that of the logistic function, of (b, t, channel)
   template <class Argument>
   void check(const tensor<T>& o, double error, const Argument& argument) const {

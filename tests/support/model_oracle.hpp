@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   support/model_oracle.hpp
-/// @brief  The models by their published formulas, in long double, and calls of the library's in one
-///   piece, in pieces and step by step.
+/// @brief  The models by their published formulas, in long double, and calls of the library's in
+///   one piece, in pieces and step by step.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -150,7 +150,7 @@ void check_head(const tensor<T>& got, const model_truth& truth, index_t b, index
     }
 }
 
-/// Relative error of log w as filled, in u of T: rounded once from double, or in double `of_double`.
+/// Relative error of log w as filled, in u of T: rounded once from double; in double `of_double`.
 template <class T>
 double filled_error(double of_double) {
   return std::is_same_v<T, double> ? of_double : 1 + of_double * 0x1p-29;

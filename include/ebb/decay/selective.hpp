@@ -48,9 +48,9 @@ namespace ebb::inline EBB_ABI {
 /// `negated` makes logistic gates: log a = -r softplus(-x) = r log(sigma(x)). A weighing decay
 /// is one of matrix states (recurrence/matrix.hpp); channel h of `weigh` is column h of raw.
 ///
-/// Shapes: raw (batch, time, N / K) for steps_for(K), or (batch, time, 1) for all channels alike, in
-/// float, double, bfloat16, half or a storage type of your own; a stride of zero repeats rows. Bias
-/// N / K likewise. The memory of `raw` must outlive what is bound; rates and bias are copied.
+/// Shapes: raw (batch, time, N / K) for steps_for(K), or (batch, time, 1) for all channels alike,
+/// in float, double, bfloat16, half or a storage type of your own; a stride of zero repeats rows.
+/// Bias N / K likewise. The memory of `raw` must outlive what is bound; rates and bias are copied.
 /// Units: r dt none. raw may hold any number, NaN stays NaN; steps as given are to be >= 0 after
 /// the clamp (its default sees to that). dt = inf gives a = 0, but NaN where r_k = 0.
 /// Cost: bind O(N), four allocations at most; fill one exp and one log1p per step size (once a step
@@ -154,8 +154,9 @@ class selective_decay {
     static constexpr decay_form form = decay_form::log_factor;
 
     /// Where vjp adds: d loss / d r_k (N, one for each channel also with rates_for), d raw (the
-    /// shape of raw; over a shared channel or a zero stride it sums), d bias (as many as there are),
-    /// d alpha_k (N, tapered only). What is left empty is skipped. 16-bit steps have float gradients.
+    /// shape of raw; over a shared channel or a zero stride it sums), d bias (as many as there
+    /// are), d alpha_k (N, tapered only). What is left empty is skipped. 16-bit steps have float
+    /// gradients.
     struct gradients {
       std::span<Param> rates{};
       typename detail::positive_steps<Param, T, Axis>::gradient_view raw{};
@@ -256,8 +257,8 @@ class selective_decay {
     ///   d alpha_k += r_k dt s log((t + t_0) / t_ref) d
     ///
     /// dt' is the logistic function of x (1 without softplus), and 0 where a limit acts; negated,
-    /// x = -(raw + bias) and d raw, d bias change their sign. Where d = 0 nothing is added, also for
-    /// dt = inf.
+    /// x = -(raw + bias) and d raw, d bias change their sign. Where d = 0 nothing is added, also
+    /// for dt = inf.
     template <class Real, class BlockAxis, class CotangentAxis>
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {

@@ -39,8 +39,8 @@ template <class Real>
 ///   log a_{t,k} = -c sigma(w_k + raw_{t,k} - alpha_k log((t + t_0) / t_ref)),   c = e^(-1/2)
 ///
 /// sigma(x) = 1 / (1 + e^-x); alpha = 0, or the exponents of a `post_taper`, which stretch the
-/// timescale of a slow channel (sigma(x) near e^x) as they do elsewhere. The logits w_k are those of
-/// the rates, r_k = c sigma(w_k), or given as they are.
+/// timescale of a slow channel (sigma(x) near e^x) as they do elsewhere. The logits w_k are those
+/// of the rates, r_k = c sigma(w_k), or given as they are.
 ///
 ///   const auto decay = sigmoid_gate(raw).tapered(post_taper::absolute_by_gaps(T)).bind_logits(w);
 ///
@@ -51,8 +51,9 @@ template <class Real>
 /// Cost: bind O(N), three allocations at most; fill one exp per element, tapered one log per step.
 /// Accuracy: with x the argument of sigma, u the unit roundoff of the parameters' type (double for
 /// float blocks) and L as in decay/post.hpp (0 untapered), relative error of log a below
-/// (8 + 2 |x| + 6 L) u barring underflow, beside that of the exponents by gaps,
-/// 16 L max(1, log(r_max / r_min) / log T) u; then one rounding to the block's type.
+/// (8 + 2 |x| + 6 L) u barring underflow, with exponents by gaps
+/// 16 L (max(1, log(r_max / r_min) / log T) + 1 / log T) u more; then one rounding to the block's
+/// type.
 /// (docs/accuracy.md) Source: [RWKV7]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major>
 class sigmoid_gate {
@@ -97,8 +98,8 @@ class sigmoid_gate {
     /// The raw gates, which a scan must not overwrite.
     const strided_view<const T, Axis>& view() const { return raw_.view(); }
 
-    /// Read the raw gates of another array from now on: the next piece, or the one step of a decode.
-    /// No allocation.
+    /// Read the raw gates of another array from now on: the next piece, or the one step of a
+    /// decode. No allocation.
     template <class V>
     requires outlives_call<V> && requires(V& values) { as_view(values); }
     void read_from(V&& raw) {
@@ -181,9 +182,9 @@ class sigmoid_gate {
     }
     Param argument(const block_origin& where, index_t t, index_t k, const Param& log_time) const {
       const std::size_t c = as_size(where.channel + k);
-      const Param x = Param(logits_[c] + raw_.template at<Param>(where, t, k));
-      if (!taper_) return x;
-      return detail::multiply_add(Param(-taper_->alpha()[c]), log_time, x);
+      Param x = Param(logits_[c] + raw_.template at<Param>(where, t, k));
+      if (taper_) x = detail::multiply_add(Param(-taper_->alpha()[c]), log_time, x);
+      return x;
     }
     static Param sigma(const Param& x) {
       if constexpr (std::same_as<Param, double>)
@@ -226,9 +227,10 @@ class sigmoid_gate {
   template <real_scalar Real>
   auto bind_logits(std::span<const Real> logits) const {
     using Param = detail::parameter_t<Real>;
+    const Param most = std::numeric_limits<Param>::max();
     std::vector<Param> own(logits.begin(), logits.end()), rates;
     for (const Param& w : own) {
-      detail::require_domain(w - w == Param(0), "sigmoid_gate", "need finite logits", w);
+      detail::require_domain(w >= -most && w <= most, "sigmoid_gate", "need finite logits", w);
       if (taper_) rates.push_back(logistic(w));
     }
     return bound<Param>(*this, std::move(own), bound_taper<Param>(rates));

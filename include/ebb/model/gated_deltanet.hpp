@@ -56,7 +56,8 @@ struct gated_deltanet_arrays {
 ///
 /// @param A_log  (H), finite, in any order
 /// @param steps  raw (B, T, H, 1), or (B, T, H, K) for a decay by key: `a`; bias: `dt_bias`
-/// @throws shape_error unless they have as many heads; domain_error for numbers out of their domain.
+/// @throws shape_error unless they have as many heads; domain_error for numbers out of their
+///   domain.
 /// Accuracy: as selective_decay. Source: [GatedDeltaNet].
 template <class Values, class T, class Bias>
 auto gated_deltanet_decay(const Values& A_log, const raw_steps<T, Bias>& steps) {
@@ -65,7 +66,7 @@ auto gated_deltanet_decay(const Values& A_log, const raw_steps<T, Bias>& steps) 
 
 /// The tapered decay: the same with s_{t,h} = ((t + t_0) / t_ref)^(-alpha_h) behind.
 ///
-/// @param spectrum  of H rates exp(A_log): `ordered_spectrum(A_log_base, A_log_delta)`, or any other
+/// @param spectrum  of H rates exp(A_log), `ordered_spectrum(A_log_base, A_log_delta)` or another
 /// @param taper     `post_taper::absolute_by_gaps(T)` as published, T the length of training
 /// @param steps     as above
 /// @throws as above. Source: [PoST].

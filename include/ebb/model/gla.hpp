@@ -60,9 +60,9 @@ auto gla_decay(const head_view<T>& logits, double normalizer = 16) {
   return selective_decay(logits.channels()).negated().bind(std::span<const double>(rates));
 }
 
-/// The tapered decay: log w = -r_h softplus(a_t + dt_bias) s_{t,h}, one rate for the keys of a head.
+/// The tapered decay: log w = -r_h softplus(a_t + dt_bias) s_{t,h}, a rate for the keys of a head.
 ///
-/// @param spectrum  of H rates exp(A_log): `ordered_spectrum(A_log_base, A_log_delta)`, or any other
+/// @param spectrum  of H rates exp(A_log), `ordered_spectrum(A_log_base, A_log_delta)` or another
 /// @param taper     `post_taper::absolute_by_gaps(T)` as published, T the length of training
 /// @param steps     raw (B, T, H, K): `a`; bias (H K): `dt_bias`
 /// @throws shape_error for arrays that do not fit; domain_error for numbers out of their domain.

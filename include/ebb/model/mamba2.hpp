@@ -48,7 +48,8 @@ struct mamba2_arrays {
 ///
 /// @param A_log  (H), finite, in any order
 /// @param steps  raw (B, T, H, 1): `dt`; bias: `dt_bias`
-/// @throws shape_error unless they have as many heads; domain_error for numbers out of their domain.
+/// @throws shape_error unless they have as many heads; domain_error for numbers out of their
+///   domain.
 /// Accuracy: as selective_decay. Source: [Mamba2].
 template <class Values, class T, class Bias>
 auto mamba2_decay(const Values& A_log, const raw_steps<T, Bias>& steps) {
@@ -60,7 +61,7 @@ auto mamba2_decay(const Values& A_log, const raw_steps<T, Bias>& steps) {
 
 /// The tapered decay: log a = -r_h dt s_{t,h}; the weight dt is not tapered.
 ///
-/// @param spectrum  of H rates exp(A_log): `ordered_spectrum(A_log_base, A_log_deltas)`, or any other
+/// @param spectrum  of H rates exp(A_log), `ordered_spectrum(A_log_base, A_log_deltas)` or another
 /// @param taper     `post_taper::absolute_by_gaps(T)` as published, T the length of training
 /// @param steps     as above
 /// @throws as above. Source: [PoST].
@@ -107,8 +108,8 @@ void gate_outputs(const mamba2_arrays<T>& arrays, const sequences<State>& where)
 /// @param where   the sequences, states of H N P channels: element (n, p) of head h is channel
 ///                (h N + n) P + p. Left out: one sequence per batch entry, from position 1, state 0
 /// @param form    as of `outer`
-/// @throws as outer; shape_error for an array that is left out and a gate that does not fit. Nothing
-///   has been written then.
+/// @throws as outer; shape_error for an array that is left out and a gate that does not fit.
+///   Nothing has been written then.
 /// Cost, accuracy: those of the form and of silu_gate.
 template <class Decay, class T, class State, class Form = sequential>
 void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<State>& where,
@@ -141,7 +142,8 @@ void step(const Decay& decay, index_t position, const mamba2_arrays<T>& arrays,
 ///               all of d and n is
 /// @param steps  raw (B, T, D, 1) and bias (D)
 /// @param taper  left out: the native decay
-/// @throws shape_error unless A_log is a multiple of D; domain_error for numbers out of their domain.
+/// @throws shape_error unless A_log is a multiple of D; domain_error for numbers out of their
+///   domain.
 /// Source: [Mamba].
 template <class Values, class T, class Bias>
 auto mamba1_decay(const Values& A_log, const raw_steps<T, Bias>& steps,

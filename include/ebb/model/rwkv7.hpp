@@ -19,14 +19,14 @@ namespace ebb::inline EBB_ABI {
 ///
 ///   S_t = (diag(w_t) - (a_t * kappa_t) kappa_t^T) S_{t-1} + k_t v_t^T      o_t = S_t^T r_t
 ///
-/// | member    | shape        | meaning                                                 | left out |
-/// |-----------|--------------|---------------------------------------------------------|----------|
-/// | `r`, `k`  | (B, T, H, K) | receptance; key, as the model replaces it               | needed   |
-/// | `v`       | (B, T, H, V) | values                                                  | needed   |
-/// | `kappa`   | (B, T, H, K) | removal key, normalised here                            | needed   |
-/// | `a`       | (B, T, H, K) | in-context rate, 0 < a < 1                              | needed   |
-/// | `o`       | (B, T, H, V) | gets the outputs; may be `v` itself                     | needed   |
-/// | `epsilon` | >= 0         | kappa / sqrt(|kappa|^2 + epsilon)                       | 1e-24    |
+/// | member    | shape        | meaning                                          | left out |
+/// |-----------|--------------|--------------------------------------------------|----------|
+/// | `r`, `k`  | (B, T, H, K) | receptance; key, as the model replaces it        | needed   |
+/// | `v`       | (B, T, H, V) | values                                           | needed   |
+/// | `kappa`   | (B, T, H, K) | removal key, normalised here                     | needed   |
+/// | `a`       | (B, T, H, K) | in-context rate, 0 < a < 1                       | needed   |
+/// | `o`       | (B, T, H, V) | gets the outputs; may be `v` itself              | needed   |
+/// | `epsilon` | >= 0         | kappa / sqrt(|kappa|^2 + epsilon)                | 1e-24    |
 ///
 /// The published code divides by max(|kappa|, 1e-12), which is the same to 1e-6 from |kappa| = 1e-9
 /// on. Token shift, norm, bonus (r . k) v and gate are the caller's.
@@ -52,8 +52,8 @@ struct rwkv7_arrays {
 
 /// The native decay: log w = -e^(-1/2) sigma(lora_t), for each key channel.
 ///
-/// @param lora  (B, T, H, K) with its bias w0 in it, heads side by side; its memory must outlive the
-///              decay
+/// @param lora  (B, T, H, K) with its bias w0 in it, heads side by side; its memory must outlive
+///              the decay
 /// @throws shape_error for a lora that is left out.
 /// Accuracy: as sigmoid_gate. Source: [RWKV7].
 template <class T>

@@ -16,14 +16,15 @@ namespace ebb::inline EBB_ABI {
 ///   y_t[d] = sum_n C_t[n] h_t[d][n] + D[d] x_t[d]
 ///
 /// It is the outer-product recurrence with a head for each channel and values of width 1: `keys` B,
-/// `queries` C, `values` x, `outputs` y, `skip` D, `decays` by key, and `weights` dt or a decay that
-/// weighs: selective_decay(raw).steps_for(N).weighing() bound to rates [d][n].
+/// `queries` C, `values` x, `outputs` y, `skip` D, `decays` by key, and `weights` dt or a decay
+/// that weighs: selective_decay(raw).steps_for(N).weighing() bound to rates [d][n].
 ///
 /// @param decay  a bound decay of D N channels, channel d N + n
 /// @param data   the arrays, V = 1
 /// @param where  the sequences, states of D N channels
 /// @param form   how; `key_lanes` by default, with vectors along n
-/// @throws as outer (recurrence/outer.hpp); shape_error unless V = 1. Nothing has been written then.
+/// @throws as outer (recurrence/outer.hpp); shape_error unless V = 1. Nothing has been written
+///   then.
 /// Cost: see the form. Accuracy: the form's error_bound. Source: [Mamba].
 template <class Decay, class T, class State, class Form = key_lanes>
 void selective_scan(const Decay& decay, const outer_data<T>& data, const sequences<State>& where,

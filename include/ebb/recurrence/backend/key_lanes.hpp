@@ -28,8 +28,8 @@ struct key_lanes {
   static constexpr std::string_view name = "key_lanes";
   static constexpr determinism repeats = determinism::any_thread_count;
 
-  /// 6 a step (recurrence/update.hpp); c v k 4; the sum over K keys and its products K + 1; those of
-  /// unit rows, scale and skip the rest.
+  /// 6 a step (recurrence/update.hpp); c v k 4; the sum over K keys and its products K + 1; those
+  /// of unit rows, scale and skip the rest.
   static constexpr double error_bound(index_t steps, index_t keys) {
     return 6 * static_cast<double>(steps) + 2 * static_cast<double>(keys) + 16;
   }
