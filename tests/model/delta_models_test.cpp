@@ -23,7 +23,7 @@ constexpr index_t batches = 2, heads = 4, keys = 5, width = 3;
 template <class T>
 constexpr index_t steps = std::is_same_v<T, float> ? 6 : 12;
 
-wide_row unit(wide_row x, wide epsilon) {
+wide_row unit(const wide_row& x, wide epsilon) {
   return scaled(x, 1 / std::sqrt(wide_dot(x, x) + epsilon));
 }
 
@@ -236,6 +236,33 @@ TEST_CASE_TEMPLATE("Gated DeltaNet, native and tapered, a gate for a head or eac
             return std::log(wide(100)) * wide(h) / 3 - wide(3 - h) / 3 * std::log(wide(first + t));
           });
   }
+}
+
+TEST_CASE("at position 1 the absolute taper is 1: the native decays") {
+  const auto all = [](const auto& view) { return view; };
+  const deltanet_case<double> c(true);
+  const auto A_log = std::vector<double>{0, 0.5, 1, 1.5};
+  const auto spectrum = ebb::geometric_spectrum::rates(1, std::exp(1.5));
+  const auto native = ebb::gated_deltanet_decay(A_log, c.raw(all));
+  const auto tapered =
+      ebb::gated_deltanet_post_decay(spectrum, post_taper::absolute_by_gaps(2048), c.raw(all));
+  ebb::array<double> a(1, heads * keys), b(1, heads * keys);
+  native.fill({}, a.view());
+  tapered.fill({}, b.view());
+  for (index_t k = 0; k < heads * keys; ++k)
+    CHECK(a(0, k) == doctest::Approx(b(0, k)).epsilon(1e-14));
+
+  // RWKV-7: w0 in the bias of lora.
+  const rwkv7_case<double> r;
+  const auto w0 = ebb::rwkv7_post_initial(2048, heads * keys);
+  tensor<double> lora = r.lora;
+  for (index_t h = 0; h < heads; ++h)
+    for (index_t j = 0; j < keys; ++j) lora.view()(0, 0, h, j) += w0[std::size_t(h * keys + j)];
+  ebb::rwkv7_decay(lora.view()).fill({}, a.view());
+  const auto post = ebb::rwkv7_post_decay(w0, post_taper::absolute_by_gaps(2048), r.lora.view());
+  post.fill({}, b.view());
+  for (index_t k = 0; k < heads * keys; ++k)
+    CHECK(a(0, k) == doctest::Approx(b(0, k)).epsilon(1e-14));
 }
 
 TEST_CASE("Gated DeltaNet with K = V = 1, by hand") {

@@ -79,7 +79,13 @@ TEST_CASE("Mamba-2") {
   const std::vector<index_t> zero{0};
   where.first_positions = zero;
   check("mamba2: need first positions in 1", [&] { ebb::mamba2(decay, good, where); });
-  std::vector<float> state(5);
+  std::vector<float> state(40);
+  const index_t one = 1;
+  where.first_positions = {&one, 1};
+  where.final_states = {state.data(), 1, 40};
+  auto gated = good;
+  gated.z = {state.data(), {1, 3, 2, 4}};
+  check("mamba2: need a gate apart from final states", [&] { ebb::mamba2(decay, gated, where); });
   check("mamba2: need one batch entry of one step",
         [&] { ebb::step(decay, 1, good, std::span<float>(state)); });
   y.check_untouched();

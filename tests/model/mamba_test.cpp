@@ -250,11 +250,7 @@ void mamba1_case(bool tapered, index_t first) {
         ebb::mamba1(decay(cut), arrays(cut, y), where);
       },
       [&](const auto& cut, const auto& y, index_t position, std::span<T> state) {
-        ebb::sequences<T> where;
-        where.first_positions = {&position, 1};
-        where.initial_states = where.final_states =
-            ebb::strided_view<T>(state.data(), 1, inputs * N);
-        ebb::mamba1(decay(cut), arrays(cut, y), where);
+        ebb::mamba1_step(decay(cut), position, arrays(cut, y), state);
       },
       [&](const tensor<T>& y) {
         for (index_t b = 0; b < batches; ++b)

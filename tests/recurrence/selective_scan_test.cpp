@@ -19,7 +19,6 @@
 
 namespace {
 
-using ebb::decay_form;
 using ebb::decay_per;
 using ebb::index_t;
 using ebb::outer_data;
@@ -107,10 +106,10 @@ void check_shape(const shape& s) {
   // Outputs of narrow types are compared by way of wide data: they are rounded once more.
   tensor<T> got({B, s.steps, s.heads, 1}), truth(got.view().size()), size(got.view().size());
   ebb::array<State> got_final(initial.size()), got_kept(ebb::extents{B, 2, N});
-  ebb::array<Wide> final_(initial.size()), kept_(got_kept.size()), final_size(initial.size()),
-      kept_size(got_kept.size());
+  ebb::array<Wide> true_final(initial.size()), true_kept(got_kept.size()),
+      final_size(initial.size()), kept_size(got_kept.size());
   run(State(), ebb::key_lanes{}, false, got, got_final, got_kept);
-  run(Wide(), ebb::matrix_reference{}, false, truth, final_, kept_);
+  run(Wide(), ebb::matrix_reference{}, false, truth, true_final, true_kept);
   run(Wide(), ebb::matrix_reference{}, true, size, final_size, kept_size);
 
   const double u = double(std::numeric_limits<State>::epsilon()) / 2;
@@ -124,9 +123,9 @@ void check_shape(const shape& s) {
               output * double(size(b, t, h, 0)));
     for (index_t i = 0; i < N; ++i) {
       for (index_t r = 0; r < 3; ++r)
-        CHECK(std::abs(got_final(b, r, i) - final_(b, r, i)) <= state * final_size(b, r, i));
+        CHECK(std::abs(got_final(b, r, i) - true_final(b, r, i)) <= state * final_size(b, r, i));
       for (index_t r = 0; r < 2; ++r)
-        CHECK(std::abs(got_kept(b, r, i) - kept_(b, r, i)) <= state * kept_size(b, r, i));
+        CHECK(std::abs(got_kept(b, r, i) - true_kept(b, r, i)) <= state * kept_size(b, r, i));
     }
   }
 }

@@ -82,13 +82,18 @@ inline geometric_spectrum mamba2_post_initial(double horizon) {
 }
 
 namespace detail {
-template <class T>
-void check_mamba(std::string_view name, const mamba2_arrays<T>& arrays) {
+template <class Decay, class T, class State>
+void check_mamba(std::string_view name, const mamba2_arrays<T>& arrays,
+                 const sequences<State>& where) {
+  static_assert(weighing_decay<Decay, State>, "ebb: Mamba needs a decay that weighs by its steps");
   require_array(name, "x", arrays.x);
   require_array(name, "B", arrays.B);
   require_array(name, "C", arrays.C);
   require_array(name, "y", arrays.y);
-  if (!arrays.z.left_out()) check_gate(name, arrays.z, arrays.y);
+  if (arrays.z.left_out()) return;
+  check_gate(name, arrays.z, arrays.y);
+  require_shape(!overlap(arrays.z, where.final_states) && !overlap(arrays.z, where.snapshots), name,
+                "need a gate apart from final states and snapshots");
 }
 
 /// The gate on the steps that belong to sequences.
@@ -114,8 +119,7 @@ void gate_outputs(const mamba2_arrays<T>& arrays, const sequences<State>& where)
 template <class Decay, class T, class State, class Form = sequential>
 void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<State>& where,
             const Form& form = {}) {
-  static_assert(weighing_decay<Decay, State>, "ebb: mamba2 needs a decay that weighs by its steps");
-  detail::check_mamba("mamba2", arrays);
+  detail::check_mamba<Decay>("mamba2", arrays, where);
   detail::run_matrix("mamba2", decay, arrays.recurrence(), where, form);
   detail::gate_outputs(arrays, where);
 }
@@ -130,10 +134,11 @@ void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const Form& form
 template <class Decay, class T, class State, class Form = sequential>
 void step(const Decay& decay, index_t position, const mamba2_arrays<T>& arrays,
           std::span<State> state, const Form& form = {}) {
-  static_assert(weighing_decay<Decay, State>, "ebb: mamba2 needs a decay that weighs by its steps");
-  detail::check_mamba("mamba2", arrays);
+  sequences<State> where;
+  where.final_states = {state.data(), 1, static_cast<index_t>(state.size())};
+  detail::check_mamba<Decay>("mamba2", arrays, where);
   detail::step_matrix("mamba2", decay, position, arrays.recurrence(), state, form);
-  detail::gate_outputs(arrays, sequences<State>{});
+  detail::gate_outputs(arrays, where);
 }
 
 /// The decay of Mamba-1: log a = -exp(A_log_{d,n}) dt_d [s_{t,d,n}], weighing by dt_d.
@@ -168,11 +173,25 @@ auto mamba1_decay(const Values& A_log, const raw_steps<T, Bias>& steps,
 template <class Decay, class T, class State, class Form = key_lanes>
 void mamba1(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<State>& where,
             const Form& form = {}) {
-  static_assert(weighing_decay<Decay, State>, "ebb: mamba1 needs a decay that weighs by its steps");
-  detail::check_mamba("mamba1", arrays);
+  detail::check_mamba<Decay>("mamba1", arrays, where);
   auto data = arrays.recurrence();
   data.decays = decay_per::key;
   detail::run_matrix("mamba1", decay, data, where, form);
+  detail::gate_outputs(arrays, where);
+}
+
+/// One step of one sequence, in place: decode.
+/// @param position  t, 1 <= t <= 2^62
+/// @param state     (D N), read and written
+template <class Decay, class T, class State, class Form = key_lanes>
+void mamba1_step(const Decay& decay, index_t position, const mamba2_arrays<T>& arrays,
+                 std::span<State> state, const Form& form = {}) {
+  sequences<State> where;
+  where.final_states = {state.data(), 1, static_cast<index_t>(state.size())};
+  detail::check_mamba<Decay>("mamba1_step", arrays, where);
+  auto data = arrays.recurrence();
+  data.decays = decay_per::key;
+  detail::step_matrix("mamba1_step", decay, position, data, state, form);
   detail::gate_outputs(arrays, where);
 }
 
