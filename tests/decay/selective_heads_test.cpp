@@ -78,8 +78,9 @@ TEST_CASE_TEMPLATE("rates that serve the keys of a head", Real, float, double) {
     }
 }
 
-TEST_CASE_TEMPLATE("steps that serve the states of a channel", Real, float, double) {
-  const index_t states = 5, inputs = 17, steps = 3, all = inputs * states;
+template <class Real>
+void check_states(index_t inputs, index_t states) {
+  const index_t steps = 3, all = inputs * states;
   const auto raw = raw_array<float>(steps, inputs);
   ebb::array<float> spread(ebb::extents{2, steps, all});
   for (index_t b = 0; b < 2; ++b)
@@ -98,6 +99,12 @@ TEST_CASE_TEMPLATE("steps that serve the states of a channel", Real, float, doub
   const auto taper = post_taper::relative(50);
   check_same<Real>(selective_decay(raw).steps_for(states).tapered(taper).bind(span_of(rates)),
                    selective_decay(spread).tapered(taper).bind(span_of(rates)), steps, all);
+}
+
+TEST_CASE_TEMPLATE("steps that serve the states of a channel", Real, float, double) {
+  check_states<Real>(17, 5);
+  check_states<Real>(150, 2);
+  check_states<Real>(3, 70);
 }
 
 TEST_CASE_TEMPLATE("negated, it is the log sigmoid", Real, float, double) {

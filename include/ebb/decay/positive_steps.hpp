@@ -83,25 +83,42 @@ class positive_steps {
     }
     to_steps(dt, as_size(count));
   }
-  /// dt of `count` channels of step t.
-  void over_channels(const block_origin& where, index_t t, index_t channel, index_t count,
-                     strip_values& dt) const {
-    const index_t first = column(channel);
-    const index_t columns = count > 0 ? column(channel + count - 1) - first + 1 : 0;
-    for (index_t i = 0; i < columns; ++i)
+  /// dt of `count` columns of step t.
+  void over_columns(const block_origin& where, index_t t, index_t first, index_t count,
+                    strip_values& dt) const {
+    for (index_t i = 0; i < count; ++i)
       dt[as_size(i)] = raw_.template at<Param>(first_column(where), t, first + i);
-    if (!bias_.empty()) {
-      const Param* const bias = bias_.data() + (bias_.size() == 1 ? 0 : first);
-      if (bias_.size() == 1)
-        for (index_t i = 0; i < columns; ++i) dt[as_size(i)] += bias[0];
-      else
-        for (index_t i = 0; i < columns; ++i) dt[as_size(i)] += bias[i];
+    if (bias_.size() == 1) {
+      const Param bias = bias_[0];
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias;
+    } else if (!bias_.empty()) {
+      const Param* const bias = bias_.data() + first;
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias[i];
     }
-    to_steps(dt, as_size(columns));
-    // Spread over the channels they serve, from the last one on.
-    if (steps_for_ > 1)
-      for (index_t i = count - 1; i >= 0; --i)
-        dt[as_size(i)] = dt[as_size(column(channel + i) - first)];
+    to_steps(dt, as_size(count));
+  }
+
+  /// What has been computed of a step whose columns serve several channels each.
+  struct column_steps {
+    strip_values dt;
+    index_t first = 0, end = 0;
+  };
+  /// dt of `count` channels of step t.
+  /// @param end      one past the last channel of the step that will be asked for
+  /// @param columns  of this step and earlier channels
+  void over_channels(const block_origin& where, index_t t, index_t channel, index_t count,
+                     index_t end, column_steps& columns, strip_values& dt) const {
+    if (steps_for_ == 1) return over_columns(where, t, channel, count, dt);
+    if (column(channel + count - 1) >= columns.end) {
+      columns.first = column(channel);
+      columns.end = std::min(columns.first + strip, column(end - 1) + 1);
+      over_columns(where, t, columns.first, columns.end - columns.first, columns.dt);
+    }
+    for (index_t i = 0, c = column(channel); i < count; ++c) {
+      const index_t next = std::min((c + 1) * steps_for_ - channel, count);
+      std::fill(dt.data() + i, dt.data() + next, columns.dt[as_size(c - columns.first)]);
+      i = next;
+    }
   }
 
   /// d dt / d x without the limits, with d x = 0 where they act.

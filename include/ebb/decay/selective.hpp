@@ -205,11 +205,13 @@ class selective_decay {
           steps_.over_time(where, t, 0, 1, dt);
           dt.fill(dt[0]);
         }
+        typename steps::column_steps columns;
         for (index_t k = 0; k < block.channels(); k += steps::strip) {
           const auto count = static_cast<std::size_t>(std::min(steps::strip, block.channels() - k));
           const std::size_t first = channel(where, k);
           if (!steps_.one_for_all())
-            steps_.over_channels(where, t, where.channel + k, static_cast<index_t>(count), dt);
+            steps_.over_channels(where, t, where.channel + k, static_cast<index_t>(count),
+                                 where.channel + block.channels(), columns, dt);
           for (std::size_t i = 0; i < count; ++i) rate[i] = Param(-rates_[first + i] * dt[i]);
           if (taper_)
             for (std::size_t i = 0; i < count; ++i) rate[i] *= taper(first + i, log_time);
@@ -224,13 +226,21 @@ class selective_decay {
     void weigh(const block_origin& where,
                const strided_view<Real, BlockAxis>& block) const requires Weighing {
       typename steps::strip_values dt;
-      for (index_t k = 0; k < block.channels(); ++k)
+      if (block.channels() == 1)
         for (index_t t = 0; t < block.steps(); t += steps::strip) {
           const index_t count = std::min(steps::strip, block.steps() - t);
-          steps_.over_time(where, t, where.channel + k, count, dt);
+          steps_.over_time(where, t, where.channel, count, dt);
           for (index_t i = 0; i < count; ++i)
-            block(t + i, k) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
+            block(t + i, 0) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
         }
+      else
+        for (index_t t = 0; t < block.steps(); ++t)
+          for (index_t k = 0; k < block.channels(); k += steps::strip) {
+            const index_t count = std::min(steps::strip, block.channels() - k);
+            steps_.over_columns(where, t, where.channel + k, count, dt);
+            for (index_t i = 0; i < count; ++i)
+              block(t, k + i) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
+          }
     }
 
     /// With d = d dt: d raw, d bias += dt'(x) d, dt' as in `vjp`.
