@@ -7,7 +7,8 @@ set(root "${CMAKE_ARGV3}")
 set(expected "${CMAKE_ARGV4}")
 
 # What each stage may include. Backends and interop are leaves: nothing but the user, ebb.hpp and the
-# backends themselves includes them, save the defaults that entry points have to name: `rows` and `sequential`.
+# backends themselves includes them, save the defaults that entry points have to name: `rows`, `sequential`
+# and `key_lanes`.
 # approx sees spectra and decays, never a recurrence.
 set(core_sees core)
 set(spectrum_sees core spectrum)
@@ -18,7 +19,7 @@ set(readout_sees core spectrum decay recurrence readout)
 set(model_sees core spectrum decay recurrence readout model)
 set(approx_sees core spectrum decay approx)
 set(interop_sees core spectrum decay recurrence readout interop)
-set(top_sees top core spectrum decay recurrence recurrence/backend readout)
+set(top_sees top core spectrum decay recurrence recurrence/backend readout model)
 
 function(stage_of header result)
   get_filename_component(folder "${header}" DIRECTORY)
@@ -59,6 +60,9 @@ foreach(header IN LISTS headers)
         continue()
       endif()
       if(header MATCHES "^recurrence/(outer|delta)\\.hpp$" AND target STREQUAL "ebb/recurrence/backend/sequential.hpp")
+        continue()
+      endif()
+      if(header STREQUAL "recurrence/selective_scan.hpp" AND target STREQUAL "ebb/recurrence/backend/key_lanes.hpp")
         continue()
       endif()
       if(NOT target_stage IN_LIST ${stage}_sees)

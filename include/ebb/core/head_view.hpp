@@ -100,6 +100,13 @@ class head_view {
     const extents size{batches(), steps(), width()};
     return {size.empty() ? nullptr : pointer(0, 0, h), size, {strides_.batch, strides_.step}};
   }
+  /// The view as (batch, time, heads * width): channel h * width + i is number i of head h.
+  /// @throws shape_error unless the numbers of a head are followed by those of the next.
+  constexpr strided_view<T> channels() const {
+    detail::require_shape(empty() || heads() == 1 || strides_.head == width(), "head_view",
+                          "need heads side by side (distance, width)", strides_.head, width());
+    return {data_, {batches(), steps(), heads() * width()}, {strides_.batch, strides_.step}};
+  }
   /// The view of `count` steps from `first` on.
   /// @throws shape_error unless they are inside.
   constexpr head_view steps_from(index_t first, index_t count) const {

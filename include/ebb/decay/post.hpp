@@ -109,6 +109,18 @@ class post_taper {
     std::span<const Param> rates() const { return rates_; }
     std::span<const Param> alpha() const { return alpha_; }
 
+    /// The same with each channel repeated: as many side by side, such as those of a head.
+    bound repeated(index_t times) const {
+      bound result = *this;
+      for (auto* values : {&result.rates_, &result.alpha_}) {
+        const std::vector<Param> once = std::move(*values);
+        values->clear();
+        for (const Param& value : once)
+          values->insert(values->end(), static_cast<std::size_t>(times), value);
+      }
+      return result;
+    }
+
     /// log((t + t_0) / t_ref), which all channels share.
     Param log_relative_time(index_t position) const {
       using detail::log;

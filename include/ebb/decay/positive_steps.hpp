@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/decay/positive_steps.hpp
+/// @brief  The input-dependent step of selective state spaces, from raw numbers and a bias.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ebb/core/exponential.hpp>
+#include <ebb/core/numeric.hpp>
+#include <ebb/decay/concept.hpp>
+#include <ebb/decay/step_sizes.hpp>
+
+namespace ebb::inline EBB_ABI::detail {
+
+/// What becomes of a raw step.
+struct positive_step_options {
+  double lowest = 0, highest = std::numeric_limits<double>::infinity();
+  bool softplus = true, negated = false;
+  index_t steps_for = 1;
+};
+
+/// dt = clamp(softplus(x), low, high), x = raw + bias, or its negative; a column of raw (and its
+/// bias) serves `steps_for` channels side by side, a single column all of them.
+template <class Param, class T, unit_stride_axis Axis>
+class positive_steps {
+ public:
+  using gradient_view = typename step_sizes<T, Axis>::gradient_view;
+  /// Elements at a time, so that each loop becomes vectors.
+  static constexpr index_t strip = 64;
+  using strip_values = std::array<Param, static_cast<std::size_t>(strip)>;
+
+  /// Where gradients are added; what is left empty is skipped.
+  struct gradients {
+    const gradient_view& raw;
+    std::span<Param> bias;
+  };
+
+  positive_steps(const strided_view<const T, Axis>& raw, std::vector<Param> bias,
+                 const positive_step_options& options)
+      : raw_(raw),
+        bias_(std::move(bias)),
+        lowest_(options.lowest),
+        highest_(options.highest),
+        softplus_(options.softplus),
+        negated_(options.negated),
+        steps_for_(options.steps_for) {}
+
+  const strided_view<const T, Axis>& view() const { return raw_.view(); }
+  std::span<const Param> bias() const { return bias_; }
+  void read_from(const strided_view<const T, Axis>& raw) { raw_ = step_sizes<T, Axis>(raw); }
+
+  /// The column of a channel.
+  index_t column(index_t channel) const { return steps_for_ == 1 ? channel : channel / steps_for_; }
+  /// Whether a step has one dt.
+  bool one_for_all() const { return raw_.shared() && bias_.size() <= 1; }
+
+  /// x of a column.
+  Param argument(const block_origin& where, index_t t, index_t column) const {
+    Param x = raw_.template at<Param>(first_column(where), t, column);
+    if (!bias_.empty()) x = Param(x + bias_[bias_.size() == 1 ? 0 : as_size(column)]);
+    return negated_ ? Param(-x) : x;
+  }
+  /// dt from x, without limits and with them.
+  Param free(const Param& x) const { return softplus_ ? positive(x) : x; }
+  Param clamped(const Param& dt) const { return clamped(dt, lowest_, highest_); }
+
+  /// dt of `count` steps from t on, of one column.
+  void over_time(const block_origin& where, index_t t, index_t column, index_t count,
+                 strip_values& dt) const {
+    for (index_t i = 0; i < count; ++i)
+      dt[as_size(i)] = raw_.template at<Param>(first_column(where), t + i, column);
+    if (!bias_.empty()) {
+      const Param bias = bias_[bias_.size() == 1 ? 0 : as_size(column)];
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias;
+    }
+    to_steps(dt, as_size(count));
+  }
+  /// dt of `count` columns of step t.
+  void over_columns(const block_origin& where, index_t t, index_t first, index_t count,
+                    strip_values& dt) const {
+    for (index_t i = 0; i < count; ++i)
+      dt[as_size(i)] = raw_.template at<Param>(first_column(where), t, first + i);
+    if (bias_.size() == 1) {
+      const Param bias = bias_[0];
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias;
+    } else if (!bias_.empty()) {
+      const Param* const bias = bias_.data() + first;
+      for (index_t i = 0; i < count; ++i) dt[as_size(i)] += bias[i];
+    }
+    to_steps(dt, as_size(count));
+  }
+
+  /// What has been computed of a step whose columns serve several channels each.
+  struct column_steps {
+    strip_values dt;
+    index_t first = 0, end = 0;
+  };
+  /// dt of `count` channels of step t.
+  /// @param end      one past the last channel of the step that will be asked for
+  /// @param columns  of this step and earlier channels
+  void over_channels(const block_origin& where, index_t t, index_t channel, index_t count,
+                     index_t end, column_steps& columns, strip_values& dt) const {
+    if (steps_for_ == 1) return over_columns(where, t, channel, count, dt);
+    if (column(channel + count - 1) >= columns.end) {
+      columns.first = column(channel);
+      columns.end = std::min(columns.first + strip, column(end - 1) + 1);
+      over_columns(where, t, columns.first, columns.end - columns.first, columns.dt);
+    }
+    for (index_t i = 0, c = column(channel); i < count; ++c) {
+      const index_t next = std::min((c + 1) * steps_for_ - channel, count);
+      std::fill(dt.data() + i, dt.data() + next, columns.dt[as_size(c - columns.first)]);
+      i = next;
+    }
+  }
+
+  /// d dt / d x without the limits, with d x = 0 where they act.
+  Param slope(const Param& x, const Param& free_step) const {
+    if (free_step < lowest_ || free_step > highest_) return Param(0);
+    return softplus_ ? logistic(x) : Param(1);
+  }
+  /// Adds d x to the gradients of raw and bias.
+  void add_raw(const gradients& sums, const block_origin& where, index_t t, index_t column,
+               const Param& part) const {
+    if (sums.raw.data() != nullptr)
+      raw_.add(sums.raw, first_column(where), t, column, negated_ ? Param(-part) : part);
+  }
+  void add_bias(const gradients& sums, index_t column, const Param& part) const {
+    if (!sums.bias.empty())
+      sums.bias[bias_.size() == 1 ? 0 : as_size(column)] += negated_ ? Param(-part) : part;
+  }
+  /// Whether all channels share a column of raw, whatever their bias.
+  bool shared() const { return raw_.shared(); }
+
+  /// @throws shape_error unless raw fits data of this size, or the sums raw.
+  void check(const extents& size, std::string_view where) const {
+    raw_.check({size.batches, size.steps, size.channels / steps_for_}, where);
+  }
+  void check_sums(const gradient_view& sums, std::string_view where) const {
+    raw_.check_sums(sums, where);
+  }
+
+ private:
+  // Of double, functions without branches and calls.
+  static constexpr bool straight = std::same_as<Param, double>;
+
+  static std::size_t as_size(index_t i) { return static_cast<std::size_t>(i); }
+  static block_origin first_column(const block_origin& where) {
+    return {where.batch, where.step, 0, where.position};
+  }
+  static Param positive(const Param& x) {
+    if constexpr (straight)
+      return softplus_of(x);
+    else
+      return softplus(x);
+  }
+  // NaN passes.
+  static Param clamped(const Param& dt, const Param& lowest, const Param& highest) {
+    if constexpr (straight)
+      return choose(dt < lowest, lowest, choose(dt > highest, highest, dt));
+    else
+      return dt < lowest ? lowest : dt > highest ? highest : dt;
+  }
+  void to_steps(strip_values& x, std::size_t count) const {
+    const Param lowest = lowest_, highest = highest_;
+    if (negated_)
+      for (std::size_t i = 0; i < count; ++i) x[i] = Param(-x[i]);
+    if (softplus_)
+      for (std::size_t i = 0; i < count; ++i) x[i] = positive(x[i]);
+    for (std::size_t i = 0; i < count; ++i) x[i] = clamped(x[i], lowest, highest);
+  }
+
+  step_sizes<T, Axis> raw_;
+  std::vector<Param> bias_;
+  Param lowest_, highest_;
+  bool softplus_, negated_;
+  index_t steps_for_;
+};
+
+}  // namespace ebb::inline EBB_ABI::detail
