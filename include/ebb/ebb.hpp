@@ -42,6 +42,7 @@
 #include <ebb/recurrence/delta.hpp>
 #include <ebb/recurrence/history.hpp>
 #include <ebb/recurrence/layer.hpp>
+#include <ebb/recurrence/matrix_vjp.hpp>
 #include <ebb/recurrence/outer.hpp>
 #include <ebb/recurrence/scan.hpp>
 #include <ebb/recurrence/selective_scan.hpp>
