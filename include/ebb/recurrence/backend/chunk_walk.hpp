@@ -130,15 +130,13 @@ class chunk_walk {
   // Values are read once more: outputs may take their place.
   void put_outputs(const chunk_place& at) const {
     for (index_t e = 0; e < at.count; ++e) {
-      const State* const out = read_ + e * width_;
+      State* const out = read_ + e * width_;
       const T* const values = data_.values.pointer(at.batch, at.step + e, at.head);
       T* const to = data_.outputs.pointer(at.batch, at.step + e, at.head);
-      for (index_t i = 0; i < size_.values; ++i) {
-        State x = out[i];
-        if (!data_.skip.empty())
-          x += static_cast<State>(skip_at(data_, at.head, i)) * static_cast<State>(values[i]);
-        to[i] = static_cast<T>(x);
-      }
+      if (!data_.skip.empty())
+        for (index_t i = 0; i < size_.values; ++i)
+          out[i] += static_cast<State>(skip_at(data_, at.head, i)) * static_cast<State>(values[i]);
+      for (index_t i = 0; i < size_.values; ++i) to[i] = static_cast<T>(out[i]);
     }
   }
 

@@ -35,14 +35,14 @@ namespace ebb::inline EBB_ABI {
 /// operations, so pieces of a sequence agree within the bound, not to the bit.
 ///
 /// Cost, in multiply-adds for a step of a head: outer products 2 K V + C (K + V)/2, gated delta rule
-/// 3 K V + C (K + V), general 4 K V + 2 C (K + V); the decays of a head C/2 exponentials and as many
-/// multiplications for each product, of keys 2 K exponentials and some 32 K multiply-adds for each
-/// product. Products of rows that heads share are formed for each head. Allocates, once a call and
-/// sequence, K V + (3 K + 4 V + 4 C + 40) C numbers of the state's type at the most.
+/// 3 K V + C (K + V), general 4 K V + 2 C (K + V). Decays of a head: C/2 exponentials and as many
+/// multiplications for each product of rows; of keys: 1.1 K exponentials and 32 K multiplications and
+/// additions for each product. Products of rows that heads share are formed for each head.
+/// Memory: allocates, once a call, K V + 3 C V + 4 C (K + C) + 40 K numbers of the state's type at
+/// the most, C >= 16 here, and no more than the longest sequence.
 /// Accuracy: error_bound below, derived in docs/accuracy.md; log-decays near 0 keep their digits.
 /// Subnormals: gradual underflow as the processor is set.
-/// Source: Yang et al. 2024 (gated delta networks), Dao & Gu 2024 (state space duality), Yang et al.
-/// 2023 (gated linear attention).
+/// Source: [Mamba2], [GLA], [DeltaChunks], [GatedDeltaNet] (docs/references.md).
 class chunked {
  public:
   static constexpr std::string_view name = "chunked";
@@ -59,11 +59,11 @@ class chunked {
   /// C.
   constexpr index_t steps() const { return steps_; }
 
-  /// Outer products: 6 a step (5 of the decay, and the sum), and 2 K + 14 once. A state that is
+  /// Outer products: 6 a step (5 of the decay, and the sum), and 2 K + 13 once. A state that is
   /// corrected: 2 K + 17 a step. For any C.
   static constexpr double error_bound(index_t steps, index_t keys, bool corrected = true) {
     const double rows = 2 * static_cast<double>(keys);
-    return (corrected ? rows + 17 : 6) * static_cast<double>(steps) + rows + 14;
+    return (corrected ? rows + 17 : 6) * static_cast<double>(steps) + rows + 13;
   }
 
   template <class Decay, class Data, class State>
