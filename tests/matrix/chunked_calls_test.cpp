@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form in chunks across calls: pieces, steps, positions, packed sequences, isolation; identities.
+// The form in chunks across calls: pieces, steps, positions, packed sequences, isolation; and
+// identities.
 #include <doctest/doctest.h>
 
 #include <ebb/recurrence/backend/chunked.hpp>

@@ -11,9 +11,9 @@
 namespace ebb::inline EBB_ABI {
 
 /// The recurrences in chunks of C steps, as devices with matrix units evaluate them: within a chunk
-/// everything is a product of matrices of n <= C steps, K keys and V lanes; only the state goes from
-/// chunk to chunk. With Q, Z, K, U what the steps read, see, write and correct, decays included
-/// (recurrence/backend/state_chunk.hpp), and X the values:
+/// everything is a product of matrices of n <= C steps, K keys and V lanes; only the state goes
+/// from chunk to chunk. With Q, Z, K, U what the steps read, see, write and correct, decays
+/// included (recurrence/backend/state_chunk.hpp), and X the values:
 ///
 ///   Y = Z S + tril(Z K^T, -1) X + tril(Z U^T, -1) Y     row by row, what the removals see
 ///   O = scale (Q S + tril(Q K^T) X + tril(Q U^T) Y) + D * X
@@ -23,21 +23,23 @@ namespace ebb::inline EBB_ABI {
 /// row, and U is left out. The triangular systems (the WY or UT transform) are solved by forward
 /// substitution, without an inverse.
 ///
-/// Decays between two steps are products of the factors, or exponentials of sums of their logarithms
-/// from the earlier step on: none is above 1 where the decays are not, nothing is divided, and no
-/// factor is made of two cumulated ones. Decays for each key stand inside Q K^T: it is made of
-/// sub-blocks of 16 steps, with keys decayed up to the start of the later one and queries from there.
+/// Decays between two steps are products of the factors, or exponentials of sums of their
+/// logarithms from the earlier step on: none is above 1 where the decays are not, nothing is
+/// divided, and no factor is made of two cumulated ones. Decays for each key stand inside Q K^T: it
+/// is made of sub-blocks of 16 steps, with keys decayed up to the start of the later one and
+/// queries from there.
 ///
-/// When to use it: as the definition of what a device with matrix units does, to compare with, and
-/// for its intermediate results. On a CPU `sequential` is faster: it needs no products between steps.
+/// When to use it: as the definition of what a device with matrix units does, to compare with. On a
+/// CPU `sequential` is faster: it needs few products between steps.
 ///
 /// Chunks end at resets, snapshots and ends of sequences; where a call is cut decides the order of
 /// operations, so pieces of a sequence agree within the bound, not to the bit.
 ///
-/// Cost, in multiply-adds for a step of a head: outer products 2 K V + C (K + V)/2, gated delta rule
-/// 3 K V + C (K + V), general 4 K V + 2 C (K + V). Decays of a head: C/2 exponentials and as many
-/// multiplications for each product of rows; of keys: 1.1 K exponentials and 32 K multiplications and
-/// additions for each product. Products of rows that heads share are formed for each head.
+/// Cost, in multiply-adds for a step of a head: outer products 2 K V + C (K + V)/2, gated delta
+/// rule 3 K V + C (K + V), general 4 K V + 2 C (K + V). Decays of a head: C/2 exponentials and as
+/// many multiplications for each product of rows; of keys: 1.1 K exponentials and 32 K
+/// multiplications and additions for each product. Products of rows that heads share are formed for
+/// each head.
 /// Memory: allocates, once a call, K V + 3 C V + 4 C (K + C) + 40 K numbers of the state's type at
 /// the most, C >= 16 here, and no more than the longest sequence.
 /// Accuracy: error_bound below, derived in docs/accuracy.md; log-decays near 0 keep their digits.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/state_chunk.hpp
-/// @brief  The steps of a chunk of one head as matrices: what they read of the state before it, what
-///   they tell each other, and what they add to the state after it.
+/// @brief  The steps of a chunk of one head as matrices: what they read of the state before it,
+///   what they tell each other, and what they add to the state after it.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,9 @@ struct chunk_place {
   index_t batch, head, step, count, position;
 };
 
-/// The decay over several steps, from the sum x of -log a and the product of the factors. In float
-/// the sum, in double, is as good as exact; other types lose |x| u, and take the product far from 1.
+/// The decay over several steps, from the sum x of -log a and the product of the factors. For float
+/// the sum, in double, is as good as exact; other types lose |x| u, and take the product far from
+/// 1.
 template <class State>
 [[gnu::always_inline]] inline pass_decay<State> decay_over(const log_sum<State>& x,
                                                            const State& product) {
@@ -33,8 +34,8 @@ template <class State>
   return result;
 }
 
-/// The matrices of a chunk. With w(s..e) the decay of the steps s .. e, a number or a diagonal matrix,
-/// rows (n x K):
+/// The matrices of a chunk of n steps. With w(s..e) the decay of the steps s .. e, a number or a
+/// diagonal matrix, rows (n x K):
 ///
 ///   query      scale w(first..e) q_e
 ///   removal    w(first..e-1) z_e; gated: -w(first..e) k_e
@@ -50,8 +51,9 @@ template <class State>
 ///   removal_key    c_s z_e^T w(s+1..e-1) k_s; gated: -k_e^T w(s+1..e) k_s
 ///   ..._correction scale q_e^T w(s+1..e) u_s, z_e^T w(s+1..e-1) u_s
 ///
-/// and the decay of row j of the state, base + d. All of w are products of decays from one step on, or
-/// exponentials of sums of their logarithms: none is above the decays given, and nothing is divided.
+/// and the decay of row j of the state, base + d. All of w are products of decays from one step on,
+/// or exponentials of sums of their logarithms: none is above the decays given, and nothing is
+/// divided.
 ///
 /// Decays by key stand inside the products over the keys. Within a sub-block of 16 steps keys are
 /// decayed step by step; before it they stand decayed up to its start, and queries from there on.
