@@ -4,12 +4,15 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ebb/core/executor.hpp>
 #include <ebb/decay/stored.hpp>
+#include <ebb/recurrence/backend/sequential_threads.hpp>
 
 #include "agree.hpp"
 #include "matrix_models.hpp"
@@ -113,8 +116,14 @@ class matrix_row {
   // number. A float factor next to 1 is another decay: u more for every step of the loop.
   template <class Decay>
   void check(const Decay& decay, streaming_loop<float>& loop) {
-    if (decoding()) p_.fill(states_, layers_ * size(), -1, 1);
+    if (decoding()) p_.fill(states_, size(), -1, 1);
     const std::vector<float> before(layer(0).begin(), layer(0).end());
+    // All layers alike, for the outputs that stay are those of the last one.
+    const auto begin_again = [&] {
+      for (index_t l = 0; l < layers_; ++l)
+        std::copy(before.begin(), before.end(), layer(l).begin());
+    };
+    begin_again();
     std::vector<double> state(layer(0).size(), 0.0);
     if (decoding()) state.assign(before.begin(), before.end());
     std::vector<double> outputs(static_cast<std::size_t>(p_.steps * row()));
@@ -122,8 +131,8 @@ class matrix_row {
         .run(state.data(), outputs.data());
     const auto compare = [&](const char* who, double allowed) {
       require_close(name_, who, {p_.outputs.data(), outputs.size()}, outputs, row(), allowed);
-      require_close(name_, who, layer(0), state, size(), allowed);
-      std::copy(before.begin(), before.end(), layer(0).begin());
+      require_close(name_, who, layer(layers_ - 1), state, size(), allowed);
+      begin_again();
     };
     ours(decay, how_.form);
     compare("ours", 1e-5);
@@ -171,7 +180,7 @@ void offer_model(const matrix_form<Form>& how) {
     for (const index_t steps :
          smoke ? std::vector<index_t>{1, 7, 64} : std::vector<index_t>{1, 64, 512, 2048})
       for (const index_t layers : {1, 48}) {
-        if (layers > 1 && steps > 1) continue;
+        if (steps > 1 ? layers > 1 : how.threads > 1) continue;
         std::string name = row_name({Model::name, word, how.name}, {steps, 0});
         if (layers > 1) name += "/layers:" + std::to_string(layers);
         offer(name, true, [=, which = which](benchmark::State& state) {
@@ -180,10 +189,14 @@ void offer_model(const matrix_form<Form>& how) {
       }
 }
 
-/// In every form that there is; here is the place for one on several threads.
+/// In every form, on one thread and on all processors.
 template <class Model>
 void offer_forms() {
   offer_model<Model>(matrix_form<ebb::sequential>{"sequential"});
+  static const auto pool = std::make_shared<ebb::thread_pool>();
+  if (pool->concurrency() > 1)
+    offer_model<Model>(matrix_form<ebb::sequential_threads<>>{
+        "threads", ebb::sequential_threads<>(pool), pool->concurrency()});
 }
 
 // One file for each, so that they compile side by side.
