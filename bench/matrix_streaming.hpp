@@ -125,21 +125,23 @@ std::vector<Real> factors_at(const Decay& decay, const matrix_arrays& p, index_t
   return factors;
 }
 
-/// Multiply-adds of vectors as fast as the processor starts them: chains that do not wait for each
-/// other, `count` of them in all.
-inline constexpr index_t chains = 12;
-inline void multiply_adds(index_t count) {
+/// `count` multiply-adds of vectors, as fast as the processor starts them: chains that do not wait
+/// for each other.
+inline constexpr int chains = 12;
+[[gnu::noinline]] inline void multiply_adds(index_t count) {
   using pack = ebb::detail::pack<float>;
-  pack x[static_cast<std::size_t>(chains)];
-  float factor = 0.5F, term = 1;
-  benchmark::DoNotOptimize(factor);
-  benchmark::DoNotOptimize(term);
-  const auto a = ebb::detail::broadcast<pack>(factor), b = ebb::detail::broadcast<pack>(term);
-  for (auto& chain : x) chain = b;
+  const volatile float factor = 0.5F, term = 1;
+  const auto a = ebb::detail::broadcast<pack>(float{factor});
+  const auto b = ebb::detail::broadcast<pack>(float{term});
+  pack x[chains];  // each from a number of its own, or they would be one chain
+  for (int chain = 0; chain < chains; ++chain)
+    x[chain] = ebb::detail::broadcast<pack>(float{term} + static_cast<float>(chain));
   for (index_t i = 0; i < count; i += chains)
 #pragma GCC unroll 12
-    for (auto& chain : x) chain = a * chain + b;
-  for (auto& chain : x) benchmark::DoNotOptimize(chain);
+    for (int chain = 0; chain < chains; ++chain) x[chain] = a * x[chain] + b;
+  for (int chain = 1; chain < chains; ++chain) x[0] = x[0] + x[chain];
+  benchmark::DoNotOptimize(&x);
+  benchmark::ClobberMemory();
 }
 
 }  // namespace bench
