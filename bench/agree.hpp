@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -110,6 +111,21 @@ void require_agreement(const std::string& row, const std::string& who, const Dec
       const double allowed = error * 1.01;
       if (!(difference <= allowed)) disagree(row, who, t, k, difference, allowed);
     }
+  }
+}
+
+/// Ends the program unless numbers, `width` for each step, are those expected, up to a share of the
+/// largest.
+inline void require_close(const std::string& row, const std::string& who,
+                          std::span<const float> got, std::span<const double> expected,
+                          index_t width, double share) {
+  double largest = 0;
+  for (const double x : expected) largest = std::max(largest, std::abs(x));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
+    const auto at = static_cast<index_t>(i);
+    if (!(difference <= share * largest))
+      disagree(row, who, at / width, at % width, difference, share * largest);
   }
 }
 

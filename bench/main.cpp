@@ -12,6 +12,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "matrix_rows.hpp"
 #include "report.hpp"
 #include "scan_rows.hpp"
 
@@ -87,6 +88,8 @@ void offer_all() {
   offer_double_channel_major();
   offer_complex_time_major();
   offer_complex_channel_major();
+  offer_outer();
+  offer_delta();
   offer_steps();
   offer_crossovers();
 }

@@ -53,6 +53,7 @@ class lines {
     first_ = ((page - address % page) % page + line * 64 % page) / sizeof(T);
   }
   T* data() { return storage_.data() + first_; }
+  const T* data() const { return storage_.data() + first_; }
 
  private:
   static constexpr std::size_t page = 4096;

@@ -49,7 +49,12 @@ constexpr struct {
              {"backward_over_forward", 2},
              {"threads_over_one", 2},
              {"halves_over_one", 2},
-             {"after_pause", 2}};
+             {"after_pause", 2},
+             {"ns_per_step", 0},
+             {"of_issue_floor", 2},
+             {"of_inplace_scale", 2},
+             {"over_streaming", 2},
+             {"post_over_native", 2}};
 
 const double* find(const row_result& row, std::string_view name) {
   for (const auto& [counter, value] : row.counters)
@@ -74,7 +79,8 @@ std::vector<std::string> parts_of(const std::string& name) {
 std::string family_of(const std::string& name) {
   const auto parts = parts_of(name);
   if (parts.front() == "crossover") return "crossover";
-  if (parts.front() != "scan" && parts.front() != "step") return "ceilings";
+  if (parts.front().rfind("triad", 0) == 0) return "ceilings";
+  if (parts.front() != "scan" && parts.front() != "step") return "matrix states, " + parts.front();
   return parts.front() + ", " + parts.at(2).substr(0, parts.at(2).find('_'));
 }
 
