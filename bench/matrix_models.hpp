@@ -6,19 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <ebb/core/head_view.hpp>
-#include <ebb/decay/constant.hpp>
 #include <ebb/decay/post.hpp>
-#include <ebb/decay/selective.hpp>
-#include <ebb/recurrence/delta.hpp>
-#include <ebb/recurrence/outer.hpp>
-#include <ebb/spectrum/geometric.hpp>
+#include <ebb/model/gated_deltanet.hpp>
+#include <ebb/model/gla.hpp>
+#include <ebb/model/mamba2.hpp>
+#include <ebb/model/retnet.hpp>
+#include <ebb/model/rwkv7.hpp>
 
 #include "problem.hpp"
 
@@ -79,8 +77,8 @@ class matrix_arrays {
   index_t rows() const { return steps * size.heads; }
   index_t shared_rows() const { return steps * size.key_heads; }
   bool general() const { return size.rule == matrix_rule::general; }
-  ebb::strided_view<const float> raw_view() const {
-    return {raw.data(), steps, size.decay_channels()};
+  ebb::head_view<const float> raw_rows() const {
+    return {raw.data(), {1, steps, size.heads, size.decay_channels() / size.heads}};
   }
 
   /// As the recurrences take them.
@@ -130,71 +128,67 @@ class matrix_arrays {
   std::mt19937 random_{20240607};
 };
 
-// The decays of a model: `native` its own, `post` the same tapered; t_ref and lengths as in
-// training on 2048 steps. Rates ascend, as a taper wants them.
+// The decays of a model: `native` its own, `post` the same tapered, with the exponents and the
+// spectrum of training on 2048 steps.
 
 inline constexpr double trained_on = 2048;
 
 inline ebb::post_taper usual_taper() { return ebb::post_taper::absolute_by_gaps(trained_on); }
 
-inline auto steps_of(const matrix_arrays& p) {
-  return ebb::selective_decay(p.raw_view()).limited(1e-3, 1);
+/// Steps of 0.001 to 0.05, as the models have them at first.
+inline ebb::raw_steps<float> usual_steps(const matrix_arrays& p) {
+  static constexpr float bias = -4;
+  return {.raw = p.raw_rows(), .bias = {&bias, 1}};
 }
-template <class Policy>
-auto bound_to(const Policy& policy, const std::vector<double>& rates) {
-  return policy.bind(std::span<const double>(rates));
-}
-/// H rates, each for all keys of its head where they have decays of their own.
-inline std::vector<double> rates_by_head(const matrix_size& size, double low, double high) {
-  std::vector<double> rates;
-  const index_t each = size.decay_channels() / size.heads;
-  for (const double rate :
-       ebb::rates_of<double>(ebb::geometric_spectrum::rates(low, high), size.heads))
-    rates.insert(rates.end(), static_cast<std::size_t>(each), rate);
-  return rates;
+/// A_log of rates 1 .. 16.
+inline std::vector<double> usual_logs(const matrix_size& size) {
+  std::vector<double> logs;
+  for (index_t h = 0; h < size.heads; ++h)
+    logs.push_back(std::log(1 + 15 * static_cast<double>(h) / static_cast<double>(size.heads - 1)));
+  return logs;
 }
 
-/// Step sizes decide, one for each head.
+/// Step sizes decide, one for each head, and weigh.
 struct mamba2_model {
   static constexpr const char* name = "mamba2";
   static constexpr matrix_size size{24,   1,    128, 64, matrix_rule::outer, ebb::decay_per::head,
                                     true, false};
   using data = ebb::outer_data<float>;
   static auto native(const matrix_arrays& p) {
-    return bound_to(steps_of(p), rates_by_head(size, 1.0 / 16, 1));
+    return ebb::mamba2_decay(usual_logs(size), usual_steps(p));
   }
   static auto post(const matrix_arrays& p) {
-    return bound_to(steps_of(p).tapered(usual_taper()), rates_by_head(size, 1.0 / 16, 1));
+    return ebb::mamba2_post_decay(ebb::mamba2_post_initial(trained_on), usual_taper(),
+                                  usual_steps(p));
   }
 };
 
-/// Gates decide, one for each key: log w = -softplus(x) / 16.
+/// Gates decide, one for each key.
 struct gla_model {
   static constexpr const char* name = "gla";
   static constexpr matrix_size size{16,    16,  64, 64, matrix_rule::outer, ebb::decay_per::key,
                                     false, true};
   using data = ebb::outer_data<float>;
-  static auto native(const matrix_arrays& p) {
-    return bound_to(steps_of(p), rates_by_head(size, 1.0 / 16, 1.0 / 16));
-  }
+  static auto native(const matrix_arrays& p) { return ebb::gla_decay(p.raw_rows()); }
   static auto post(const matrix_arrays& p) {
-    return bound_to(steps_of(p).tapered(usual_taper()), rates_by_head(size, 1.0 / 16, 1));
+    return ebb::gla_post_decay(ebb::gla_post_initial(), usual_taper(), usual_steps(p));
   }
 };
 
-/// w = 1 - 2^-5 .. 1 - 2^-20, a number for each head.
+/// A number for each head; tapered, the same one, without the steps of the published model, which
+/// is `gla` tapered.
 struct retnet_model {
   static constexpr const char* name = "retnet";
   static constexpr matrix_size size{16,    16,  64, 64, matrix_rule::outer, ebb::decay_per::head,
                                     false, true};
   using data = ebb::outer_data<float>;
-  static std::vector<double> rates() {
-    std::vector<double> result;
-    for (int h = 20; h >= 5; --h) result.push_back(-std::log1p(-std::ldexp(1.0, -h)));
-    return result;
+  static auto native(const matrix_arrays&) { return ebb::retnet_decay(size.heads); }
+  static auto post(const matrix_arrays&) {
+    const auto untapered = ebb::retnet_decay(size.heads);
+    std::vector<double> rates(untapered.rates().begin(), untapered.rates().end());
+    std::sort(rates.begin(), rates.end());
+    return usual_taper().bind(std::span<const double>(rates));
   }
-  static auto native(const matrix_arrays&) { return bound_to(ebb::constant_decay(), rates()); }
-  static auto post(const matrix_arrays&) { return bound_to(usual_taper(), rates()); }
 };
 
 /// Step sizes decide, one for each head, and what is written corrects.
@@ -204,26 +198,24 @@ struct gated_deltanet_model {
                                     true, true};
   using data = ebb::delta_data<float>;
   static auto native(const matrix_arrays& p) {
-    return bound_to(steps_of(p), rates_by_head(size, 1.0 / 16, 1));
+    return ebb::gated_deltanet_decay(usual_logs(size), usual_steps(p));
   }
   static auto post(const matrix_arrays& p) {
-    return bound_to(steps_of(p).tapered(usual_taper()), rates_by_head(size, 1.0 / 16, 1));
+    return ebb::gated_deltanet_post_decay(ebb::gated_deltanet_post_initial(trained_on),
+                                          usual_taper(), usual_steps(p));
   }
 };
 
-/// A gate for each key, log w >= -e^(-1/2), made by softplus with a limit.
+/// A gate for each key; removals and corrections.
 struct rwkv7_model {
   static constexpr const char* name = "rwkv7";
   static constexpr matrix_size size{12,    12,   64, 64, matrix_rule::general, ebb::decay_per::key,
                                     false, false};
   using data = ebb::delta_data<float>;
-  static auto native(const matrix_arrays& p) {
-    const double rate = std::exp(-0.5);
-    return bound_to(steps_of(p), rates_by_head(size, rate, rate));
-  }
+  static auto native(const matrix_arrays& p) { return ebb::rwkv7_decay(p.raw_rows()); }
   static auto post(const matrix_arrays& p) {
-    return bound_to(steps_of(p).tapered(usual_taper()),
-                    rates_by_head(size, std::exp(-0.5) / 16, std::exp(-0.5)));
+    return ebb::rwkv7_post_decay(ebb::rwkv7_post_initial(trained_on, size.decay_channels()),
+                                 usual_taper(), p.raw_rows());
   }
 };
 

@@ -51,6 +51,12 @@ class matrix_row {
 
   void measure(benchmark::State& state, matrix_decay which) {
     const auto native = Model::native(p_);
+    if constexpr (ebb::weighing_decay<decltype(native), float>) {
+      // What the loop takes ready, and ours too where its decays are.
+      native.weigh({0, 0, 0, first_position()},
+                   ebb::strided_view<float>(p_.weights.data(), p_.steps, p_.size.heads));
+      if (which != matrix_decay::stored) data_.weights = {};
+    }
     if (which == matrix_decay::post) {
       race_.add("native", [this, native] { ours(native, how_.form); });
       return enter(Model::post(p_), state);
