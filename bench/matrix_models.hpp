@@ -22,8 +22,8 @@
 
 namespace bench {
 
-/// The recurrence of a model: outer products, the gated delta rule, the delta rule with removals and
-/// corrections of its own.
+/// The recurrence of a model: outer products, the gated delta rule, the delta rule with removals
+/// and corrections of its own.
 enum class matrix_rule { outer, gated, general };
 
 /// Operations of vectors that a pack of the state needs for one step: the products with the decay

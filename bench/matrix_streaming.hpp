@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   bench/matrix_streaming.hpp
-/// @brief  What one would write in place of ebb::outer and ebb::delta, step after step, and what the
-///   processor allows.
+/// @brief  What one would write in place of ebb::outer and ebb::delta, step after step, and
+///   what the processor allows.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 namespace bench {
 
-/// The recurrences as their formulas say, steps outside, heads inside: for each step all states of a
-/// layer go by. Lanes of V are adjacent and a loop that the compiler makes vectors of; the factors
-/// of the decays are ready. In double it is what both are checked against.
+/// The recurrences as their formulas say, steps outside, heads inside: for each step all states
+/// of a layer go by. Lanes of V are adjacent and a loop that the compiler makes vectors of; the
+/// factors of the decays are ready. In double it is what both are checked against.
 template <class Real>
 class streaming_loop {
  public:
