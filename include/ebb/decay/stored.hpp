@@ -58,6 +58,11 @@ class stored_decay {
       constexpr bool by_steps = std::same_as<Axis, time_major>;
       const index_t rows = by_steps ? block.steps() : block.channels();
       const index_t row = by_steps ? block.channels() : block.steps();
+      if (row == 1) {  // not worth a call of the library for each
+        for (index_t i = 0; i < rows; ++i)
+          block.data()[i * block.stride().row] = rows_at(where).data[i * values_.stride().row];
+        return;
+      }
       for (index_t i = 0; i < rows; ++i)
         std::copy_n(rows_at(where).data + i * values_.stride().row, row,
                     block.data() + i * block.stride().row);

@@ -40,28 +40,27 @@ class running_state {
                       reinterpret_cast<std::uintptr_t>(final_) % 64 == 0;
     constexpr index_t few = 16;  // steps that do not pay for moving the state there and back
     in_place_ = final_ != nullptr && (good || steps < few);
-    const State* const initial = of(where.initial_states);
-    if (in_place_) {
-      if (initial == final_) return;
-      for_each_row([&](index_t at) {
-        State* const to = final_ + at;
-        if (initial != nullptr)
-          std::copy_n(initial + at, piece_.lanes, to);
-        else
-          std::fill_n(to, piece_.lanes, State(0));
-      });
-      return;
-    }
+    if (in_place_) return;
     lanes_up_ = (piece.lanes + lanes - 1) / lanes * lanes;
     constexpr index_t slack = 64 / std::min<index_t>(static_cast<index_t>(sizeof(State)), 64);
     memory_.resize(static_cast<std::size_t>(piece.heads * size.keys * lanes_up_ + slack));
     own_ = memory_.data();
     while (reinterpret_cast<std::uintptr_t>(own_) % 64 != 0 && own_ < memory_.data() + slack)
       ++own_;
-    if (initial != nullptr)
-      move([&](State* block, index_t at, index_t count) {
-        std::copy_n(initial + at, count, block);
-      });
+  }
+
+  /// Gets the initial state of a head (counted in the piece): just before its first steps, so that
+  /// it is still in a near cache then.
+  void begin(index_t head) {
+    const State* const initial = of(where_.initial_states);
+    if (initial == nullptr && !in_place_) return;  // zeros already
+    if (initial == final_ && in_place_) return;
+    move(head, [&](State* row, index_t at, index_t count) {
+      if (initial != nullptr)
+        std::copy_n(initial + at, count, row);
+      else
+        std::fill_n(row, count, State(0));
+    });
   }
 
   /// The first number of lane `lane` of head `head` (counted in the piece), and the distance of rows.
@@ -80,28 +79,20 @@ class running_state {
   bool padded() const { return !in_place_; }
 
   void erase() {
-    if (in_place_)
-      for_each_row([&](index_t at) { std::fill_n(final_ + at, piece_.lanes, State(0)); });
-    else
-      std::fill(memory_.begin(), memory_.end(), State(0));
+    each_head([&](State* row, index_t, index_t count) { std::fill_n(row, count, State(0)); });
   }
   /// Writes the states to a row of snapshots.
-  void keep(index_t row) {
+  void keep(index_t number) {
     State* const to =
-        where_.snapshots.pointer(piece_.batch, row, piece_.first_head * size_.state());
-    if (in_place_)
-      for_each_row([&](index_t at) { std::copy_n(final_ + at, piece_.lanes, to + at); });
-    else
-      move([&](const State* block, index_t at, index_t count) {
-        std::copy_n(block, count, to + at);
-      });
+        where_.snapshots.pointer(piece_.batch, number, piece_.first_head * size_.state());
+    each_head(
+        [&](const State* row, index_t at, index_t count) { std::copy_n(row, count, to + at); });
   }
   /// Writes the states to `final_states`, if there are any.
   void finish() {
     if (in_place_ || final_ == nullptr) return;
-    move([&](const State* block, index_t at, index_t count) {
-      std::copy_n(block, count, final_ + at);
-    });
+    each_head(
+        [&](const State* row, index_t at, index_t count) { std::copy_n(row, count, final_ + at); });
   }
 
  private:
@@ -111,22 +102,21 @@ class running_state {
                ? nullptr
                : states.pointer(piece_.batch, piece_.sequence, piece_.first_head * size_.state());
   }
-  // f(where a row of the piece begins in the caller's layout)
+  // f(numbers of a row, where they are in the caller's layout, how many) for a head.
   template <class F>
-  void for_each_row(const F& f) const {
-    for (index_t r = 0; r < piece_.heads * size_.keys; ++r) f(r * size_.values + piece_.first_lane);
+  void move(index_t head, const F& f) const {
+    const index_t width = in_place_ ? std::max<index_t>(piece_.lanes, 1) : block_lanes;
+    for (index_t block = 0; block < piece_.lanes; block += width) {
+      const place from = at(head, piece_.first_lane + block);
+      const index_t count = std::min(width, piece_.lanes - block);
+      for (index_t j = 0; j < size_.keys; ++j)
+        f(from.first + j * from.row,
+          (head * size_.keys + j) * size_.values + piece_.first_lane + block, count);
+    }
   }
-  // f(numbers of a row of a block, where they are in the caller's layout, how many)
   template <class F>
-  void move(const F& f) const {
-    for (index_t h = 0; h < piece_.heads; ++h)
-      for (index_t block = 0; block < piece_.lanes; block += block_lanes) {
-        const place from = at(h, piece_.first_lane + block);
-        const index_t count = std::min(block_lanes, piece_.lanes - block);
-        for (index_t j = 0; j < size_.keys; ++j)
-          f(from.first + j * from.row,
-            (h * size_.keys + j) * size_.values + piece_.first_lane + block, count);
-      }
+  void each_head(const F& f) const {
+    for (index_t head = 0; head < piece_.heads; ++head) move(head, f);
   }
 
   const sequences<State>& where_;

@@ -29,7 +29,8 @@ namespace ebb::inline EBB_ABI {
 /// panel for more than some 500 keys. A step of decoding does not allocate up to 1000 keys in float.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
 /// (S + (a - 1) S); an infinite element of a state may become NaN there.
-/// Subnormals: gradual underflow as the processor is set.
+/// Subnormals: gradual underflow as the processor is set, but for decays: of a head's decay over one
+/// step or several what is below the smallest normal number counts as 0.
 struct sequential {
   static constexpr std::string_view name = "sequential";
   static constexpr determinism repeats = determinism::any_thread_count;

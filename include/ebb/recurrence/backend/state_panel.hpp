@@ -196,7 +196,7 @@ class state_panel {
     if constexpr (Decay::form == decay_form::log_factor) {
       for (index_t i = 0; i < at_.count; ++i) {
         const pass_decay<State> d = pass_decay_of<State>(-static_cast<log_sum<State>>(filled[i]));
-        one[i] = d.base + d.d;
+        one[i] = flushed(State(d.base + d.d));
       }
       each_group([&](auto&, index_t i, auto steps) {
         log_sum<State> sum = 0;
@@ -206,7 +206,7 @@ class state_panel {
           product *= one[i + e];
         }
         x[order(i)] = sum;
-        head_decay_[order(i)] = product;
+        head_decay_[order(i)] = flushed(product);
       });
       for (index_t g = 0; g < groups_ + rest_; ++g) {
         const pass_decay<State> d = pass_decay_of<State>(x[g]);
@@ -219,7 +219,7 @@ class state_panel {
       each_group([&](auto&, index_t i, auto steps) {
         State all = filled[i];
         for (int e = 1; e < steps; ++e) all *= filled[i + e];
-        head_decay_[order(i)] = all;
+        head_decay_[order(i)] = steps > 1 ? flushed(all) : all;
         head_base_[order(i)] = 0;
       });
     }

@@ -46,11 +46,12 @@ struct step_packs {
 ///   S[j] <- decay of S[j] + sum_e key[e][j] in[e] + sum_e correction[e][j] seen[e]
 ///   next[e] = sum_j removal[e][j] S[j], of the next steps                  (if Next)
 ///
+/// Where `soon` is not null its rows are asked for beside: a block that a later pass is over.
 /// A single step is read after it is written, several before. A row is fetched and put back once
 /// for all steps: 2 + 1/Steps operations of vectors a pack and step for outer products, where one
 /// step at a time takes 3; the state's loads and stores shrink alike.
 template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, class Real>
-[[gnu::noinline]] void pass(Real* state, index_t row, index_t keys,
+[[gnu::noinline]] void pass(Real* state, const Real* soon, index_t row, index_t keys,
                             const pass_rows<Real, Steps>& given,
                             const Real* const (&removal_of_next)[Steps],
                             const step_packs<Real, Steps, Packs>& in,
@@ -78,6 +79,10 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
     V s[Packs];
 #pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) s[v] = load<V>(state + v * lanes);
+    if (soon != nullptr) {
+      for (int v = 0; v < Packs; ++v) prefetch(soon + v * lanes);
+      soon += row;
+    }
     if constexpr (Steps > 1) {
 #pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {

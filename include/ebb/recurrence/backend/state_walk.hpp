@@ -38,22 +38,36 @@ class state_walk {
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
     const index_t end = begin + steps();
-    if (begin == end || piece_.lanes == 0) return state_.finish();
+    const auto begin_all = [&] {
+      for (index_t h = 0; h < piece_.heads; ++h) state_.begin(h);
+    };
+    if (begin == end || piece_.lanes == 0) {
+      begin_all();
+      return state_.finish();
+    }
     const index_t longest = panel_.steps_for(size_.keys);
     const index_t copied =
         piece_.lanes % lanes != 0 && !state_.padded() ? (size_.keys + 15) / 16 * 16 * lanes : 0;
     walk_memory<State> memory(panel_.memory_needed(std::min(longest, steps())) + copied);
     panel_.take(memory, std::min(longest, steps()));
     copy_ = memory.take(copied);
+    bool begun = false;
     for (index_t t = begin; t < end;) {
-      if (where_.resets_at(piece_.batch, t, size_.steps)) state_.erase();
+      if (where_.resets_at(piece_.batch, t, size_.steps)) {
+        if (!begun) begin_all();
+        begun = true;
+        state_.erase();
+      }
       index_t count = std::min(longest, end - t);
       for (index_t i = 1; i < count; ++i)
         if (where_.resets_at(piece_.batch, t + i, size_.steps)) count = i;
       const index_t kept = next_snapshot(t);
       if (kept >= 0) count = std::min(count, kept + 1 - t);
-      for (index_t h = piece_.first_head; h < piece_.first_head + piece_.heads; ++h)
+      for (index_t h = piece_.first_head; h < piece_.first_head + piece_.heads; ++h) {
+        if (!begun) state_.begin(h - piece_.first_head);
         walk_panel(h, t, count, where_.first_position(piece_.batch, piece_.sequence) + (t - begin));
+      }
+      begun = true;
       if (kept == t + count - 1) state_.keep(where_.snapshot_of(kept));
       t += count;
     }
@@ -157,8 +171,16 @@ class state_walk {
                               t + g * Count + (last ? panel_.steps_for(size_.keys) : 0), Count);
       rows.more = t + (g + 2) * Count <= size_.steps;
       const auto* const next = g + 1 < number ? groups + g + 1 : nullptr;
-      for (index_t b = 0; b < together; ++b)
-        advance<Packs>(groups[g], next, blocks[b], h, rows, seen[g % 2][b], seen[1 - g % 2][b]);
+      for (index_t b = 0; b < together; ++b) {
+        // Beside the last pass over a block the state of the next head comes nearer. Only the
+        // general rule, whose first look at a state waits for it, gains by it.
+        const State* const soon =
+            Rule != state_rule::delta || number == 1 || next != nullptr || piece_.heads == 1
+                ? nullptr
+                : state_.at(last ? 0 : h + 1 - piece_.first_head, blocks[b].lane).first;
+        advance<Packs>(groups[g], next, blocks[b], soon, h, rows, seen[g % 2][b],
+                       seen[1 - g % 2][b]);
+      }
       rows.values += Count * rows.value_step;
       rows.outputs += Count * rows.output_step;
     }
@@ -168,7 +190,7 @@ class state_walk {
   //                                    @param ahead  gets those of the next group
   template <int Packs, int Count>
   void advance(const step_group<State, Count>& group, const step_group<State, Count>* next,
-               const lane_block& block, index_t h, const value_rows& rows,
+               const lane_block& block, const State* soon, index_t h, const value_rows& rows,
                step_packs<State, Count, Packs>& seen, step_packs<State, Count, Packs>& ahead) {
     using V = pack<State>;
     step_packs<State, Count, Packs> x, in, fix, read;
@@ -206,9 +228,9 @@ class state_walk {
     // The other rules correct nothing; any packs will do.
     const auto& fixes = Rule == state_rule::delta ? fix : in;
     if (Rule != state_rule::outer && next != nullptr)
-      go<true>(group, next->rows.removal, block, in, fixes, read, ahead);
+      go<true>(group, next->rows.removal, block, soon, in, fixes, read, ahead);
     else
-      go<false>(group, group.rows.removal, block, in, fixes, read, ahead);
+      go<false>(group, group.rows.removal, block, soon, in, fixes, read, ahead);
 #pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
 #pragma GCC unroll 4
@@ -230,13 +252,13 @@ class state_walk {
 
   template <bool Next, int Packs, int Count>
   void go(const step_group<State, Count>& group, const State* const (&removal_of_next)[Count],
-          const lane_block& block, const step_packs<State, Count, Packs>& in,
+          const lane_block& block, const State* soon, const step_packs<State, Count, Packs>& in,
           const step_packs<State, Count, Packs>& fix, step_packs<State, Count, Packs>& read,
           step_packs<State, Count, Packs>& ahead) const {
     constexpr bool look_ahead = Next && Rule != state_rule::outer;
     const auto decayed = [&]<row_decay Way>() {
-      pass<Rule, Way, look_ahead>(block.state, block.row, size_.keys, group.rows, removal_of_next,
-                                  in, fix, read, ahead);
+      pass<Rule, Way, look_ahead>(block.state, soon, block.row, size_.keys, group.rows,
+                                  removal_of_next, in, fix, read, ahead);
     };
     switch (group.decay) {
       case row_decay::factor:

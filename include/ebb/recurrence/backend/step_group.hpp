@@ -7,6 +7,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 
 #include <ebb/core/exponential.hpp>
@@ -64,6 +65,14 @@ struct step_group {
 /// What logarithms of a group are added in: for float double, wider types keep their own.
 template <class Real>
 using log_sum = std::conditional_t<has_exponential<Real>, double, Real>;
+
+/// A factor, 0 for one below the smallest normal number: multiplied with a whole state it would make
+/// each product many times slower.
+template <class Real>
+[[gnu::always_inline]] inline Real flushed(const Real& x) {
+  const Real size = x < 0 ? Real(-x) : x;
+  return size < std::numeric_limits<Real>::min() ? Real(0) : x;  // NaN stays NaN
+}
 
 /// The decay of a row for a pass, from x = -log a: d = a, base = 0, or d = a - 1, base = 1 where
 /// a >= 1/2. NaN stays NaN.
@@ -199,7 +208,8 @@ void decay_by_head(step_group<Real, Steps>& group, const pair_products<Real, Ste
   Real whole = 1;
   for (int e = 0; e < Steps; ++e) {
     if constexpr (Rule == state_rule::delta) group.seen_by[e] = whole;
-    group.from_start[e] = whole *= a[e];
+    whole = flushed(Real(whole * a[e]));
+    group.from_start[e] = whole;
     if constexpr (Rule == state_rule::gated) group.seen_by[e] = whole;
   }
   for (int s = 0; s < Steps; ++s) {
@@ -209,7 +219,7 @@ void decay_by_head(step_group<Real, Steps>& group, const pair_products<Real, Ste
         group.pairs.removal_key[e][s] = between * plain.removal_key[e][s];
         group.pairs.removal_correction[e][s] = between * plain.removal_correction[e][s];
       }
-      if (e > s) between *= a[e];
+      if (e > s) between = flushed(Real(between * a[e]));
       if (e > s && Rule == state_rule::gated)
         group.pairs.removal_key[e][s] = between * plain.removal_key[e][s];
       group.pairs.query_key[e][s] = between * plain.query_key[e][s];
