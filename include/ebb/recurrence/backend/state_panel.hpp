@@ -246,7 +246,6 @@ class state_panel {
   row_list filled_rows() const {
     const block_origin where{at_.batch, at_.step, at_.head * size_.keys, at_.position};
     if constexpr (requires {
-                    requires Decay::form == decay_form::factor&& Steps > 1;
                     { decay_.rows_at(where) } -> std::same_as<stored_rows<State, time_major>>;
                   }) {
       const auto rows = decay_.rows_at(where);
