@@ -18,7 +18,7 @@ namespace ebb::inline EBB_ABI {
 /// are fewer heads than threads. Calls too small to pay for it run on the calling thread.
 ///
 /// Work is the number of state elements times steps. Two threads are taken from 2^20 on by default,
-/// 100 us of work and more, of which waking a thread takes a part.
+/// so that waking one is a small part of it.
 ///
 /// Cost: of `sequential`; what lanes of one head share (products of keys) is done for each piece.
 /// Memory: of `sequential`, for each thread at work. Accuracy: error_bound of `sequential`; the same

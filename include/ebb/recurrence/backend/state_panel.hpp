@@ -76,6 +76,7 @@ class state_panel {
   /// follows rows of other heads' distance.
   void prefetch_steps(index_t batch, index_t h, index_t t, index_t count) const {
     count = std::min(count, size_.steps - t);
+    if (count <= 0) return;  // past the data
     const auto rows = [&](const head_view<const T>& view) {
       const index_t head = shared_head(view, h, size_.heads);
       for (index_t i = 0; i < count; ++i)

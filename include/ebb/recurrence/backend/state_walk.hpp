@@ -38,11 +38,8 @@ class state_walk {
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
     const index_t end = begin + steps();
-    const auto begin_all = [&] {
-      for (index_t h = 0; h < piece_.heads; ++h) state_.begin(h);
-    };
     if (begin == end || piece_.lanes == 0) {
-      begin_all();
+      for (index_t h = 0; h < piece_.heads; ++h) state_.begin(h);
       return state_.finish();
     }
     const index_t longest = panel_.steps_for(size_.keys);
@@ -54,9 +51,8 @@ class state_walk {
     bool begun = false;
     for (index_t t = begin; t < end;) {
       if (where_.resets_at(piece_.batch, t, size_.steps)) {
-        if (!begun) begin_all();
-        begun = true;
         state_.erase();
+        begun = true;  // whatever the initial state was
       }
       index_t count = std::min(longest, end - t);
       for (index_t i = 1; i < count; ++i)
