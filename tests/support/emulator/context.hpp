@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,10 +25,6 @@ using detail::gpu::packed;
 using detail::gpu::word32;
 using detail::gpu::word64;
 
-// The line of the kernel that calls a function with this as its last parameter's default.
-#define EBB_TEST_HERE \
-  place { __builtin_FILE(), __builtin_LINE() }
-
 /// See detail::gpu (context.hpp) for what each member means.
 class emulated_context {
  public:
@@ -39,7 +36,7 @@ class emulated_context {
     static_assert(std::is_trivially_copyable_v<T>);
 
    public:
-    T get(emulated_context& c, int i, place where = EBB_TEST_HERE) {
+    T get(emulated_context& c, int i, place where = place::here()) {
       c.at_access();
       if (!c.inside(i, N, where)) return poison<T>();
       shadow_cell& cell = cells_[static_cast<std::size_t>(i)];
@@ -52,7 +49,7 @@ class emulated_context {
                   sizeof(T));
       return value;
     }
-    void put(emulated_context& c, int i, const T& value, place where = EBB_TEST_HERE) {
+    void put(emulated_context& c, int i, const T& value, place where = place::here()) {
       c.at_access();
       c.machine_.progress();
       if (!c.inside(i, N, where)) return;
@@ -70,47 +67,46 @@ class emulated_context {
   int warp() const { return self_.now.warp(); }
   index_t block() const { return self_.block->number; }
 
-  void sync_block(place where = EBB_TEST_HERE) { machine_.meet_block(self_, where); }
-  void sync_warp(place where = EBB_TEST_HERE) {
+  void sync_block(place where = place::here()) { machine_.meet_block(self_, where); }
+  void sync_warp(place where = place::here()) {
     machine_.meet_warp(self_, meeting::barrier, where);
   }
 
   template <class T>
-  T shuffle(const T& v, int from, place where = EBB_TEST_HERE) {
-    return exchange(v, from, "a shuffle", where);
+  T shuffle(const T& v, int from, place where = place::here()) {
+    return exchange(v, from, where);
   }
   template <class T>
-  T shuffle_up(const T& v, int d, place where = EBB_TEST_HERE) {
+  T shuffle_up(const T& v, int d, place where = place::here()) {
     const bool valid = inside(d, warp_size, where);
-    return exchange(v, valid && lane() >= d ? lane() - d : lane(), "shuffle_up", where);
+    return exchange(v, valid && lane() >= d ? lane() - d : lane(), where);
   }
   template <class T>
-  T shuffle_down(const T& v, int d, place where = EBB_TEST_HERE) {
+  T shuffle_down(const T& v, int d, place where = place::here()) {
     const bool valid = inside(d, warp_size, where);
-    return exchange(v, valid && lane() + d < warp_size ? lane() + d : lane(), "shuffle_down",
-                    where);
+    return exchange(v, valid && lane() + d < warp_size ? lane() + d : lane(), where);
   }
   template <class T>
-  T shuffle_xor(const T& v, int mask, place where = EBB_TEST_HERE) {
-    return exchange(v, lane() ^ mask, "shuffle_xor", where);
+  T shuffle_xor(const T& v, int mask, place where = place::here()) {
+    return exchange(v, lane() ^ mask, where);
   }
-  word32 ballot(bool flag, place where = EBB_TEST_HERE) {
-    const auto all = machine_.exchange(self_, flag, meeting::ballot, where);
+  word32 ballot(bool flag, place where = place::here()) {
+    const auto& flags = machine_.exchange(self_, flag, meeting::ballot, where);
     word32 bits = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) bits |= word32{all[i]} << i;
+    for (std::size_t i = 0; i < flags.size(); ++i) bits |= word32{flags[i][0]} << i;
     return bits;
   }
 
-  word32 fetch_add(word32* p, word32 v, place where = EBB_TEST_HERE) {
+  word32 fetch_add(word32* p, word32 v, place where = place::here()) {
     machine_.may_switch(self_);
     machine_.progress();
     if (!machine_.global().may_use_words(p, sizeof *p, sizeof *p, visitor(where))) return 0;
     return std::exchange(*p, *p + v);
   }
-  void pause(place where = EBB_TEST_HERE) { machine_.pause(self_, where); }
+  void pause(place where = place::here()) { machine_.pause(self_, where); }
 
   template <int W>
-  void store_words(word64* p, const word64 (&values)[W], place where = EBB_TEST_HERE) {
+  void store_words(word64* p, const word64 (&values)[W], place where = place::here()) {
     machine_.progress();
     const bool valid =
         machine_.global().may_use_words(p, sizeof values, alignment_of_words(W), visitor(where));
@@ -118,11 +114,11 @@ class emulated_context {
     for (int i = 0; i < W; ++i) {
       machine_.may_switch(self_);
       const int k = backwards ? W - 1 - i : i;
-      if (valid) p[k] = values[k];
+      if (valid) machine_.global().words().store(p + k, values[k], self_.now);
     }
   }
   template <int W>
-  void load_words(const word64* p, word64 (&values)[W], place where = EBB_TEST_HERE) {
+  void load_words(const word64* p, word64 (&values)[W], place where = place::here()) {
     machine_.waits(self_, where);
     const bool valid =
         machine_.global().may_use_words(p, sizeof values, alignment_of_words(W), visitor(where));
@@ -130,12 +126,13 @@ class emulated_context {
     for (int i = 0; i < W; ++i) {
       machine_.may_switch(self_);
       const int k = backwards ? W - 1 - i : i;
-      values[k] = valid ? p[k] : ~word64{0};
+      values[k] =
+          valid ? machine_.global().words().load(p + k, self_.now, machine_.random()) : ~word64{0};
     }
   }
 
   template <int N, class T>
-  packed<T, N> load(const T* p, place where = EBB_TEST_HERE) {
+  packed<T, N> load(const T* p, place where = place::here()) {
     at_access();
     machine_.progress();
     packed<T, N> x = poison<packed<T, N>>();
@@ -144,14 +141,14 @@ class emulated_context {
     return x;
   }
   template <int N, class T>
-  void store(T* p, const packed<T, N>& x, place where = EBB_TEST_HERE) {
+  void store(T* p, const packed<T, N>& x, place where = place::here()) {
     at_access();
     machine_.progress();
     if (machine_.global().may_write(p, sizeof x, sizeof x, visitor(where)))
       std::memcpy(static_cast<void*>(p), &x, sizeof x);
   }
   template <class T>
-  T load_cached(const T* p, place where = EBB_TEST_HERE) {
+  T load_cached(const T* p, place where = place::here()) {
     at_access();
     machine_.progress();
     T x = poison<T>();
@@ -186,9 +183,9 @@ class emulated_context {
  private:
   template <class T>
   static T poison() {
-    T value;
-    std::memset(static_cast<void*>(&value), 0xff, sizeof value);
-    return value;
+    std::array<unsigned char, sizeof(T)> bytes;
+    bytes.fill(0xff);
+    return std::bit_cast<T>(bytes);
   }
   static constexpr std::size_t alignment_of_words(int count) { return count % 2 == 0 ? 16 : 8; }
   static std::string nth(int i) { return "element " + std::to_string(i); }
@@ -211,16 +208,17 @@ class emulated_context {
     return false;
   }
   template <class T>
-  T exchange(const T& v, int from, const char*, const place& where) {
+  T exchange(const T& v, int from, const place& where) {
     const bool valid = inside(from, warp_size, where);
-    const auto all = machine_.exchange(self_, v, meeting::shuffle, where);
-    return all[static_cast<std::size_t>(valid ? from : lane())];
+    const auto& all = machine_.exchange(self_, v, meeting::shuffle, where);
+    std::array<unsigned char, sizeof(T)> bytes;
+    std::memcpy(bytes.data(), all[static_cast<std::size_t>(valid ? from : lane())].data(),
+                sizeof(T));
+    return std::bit_cast<T>(bytes);
   }
 
   thread_state& self_;
   machine& machine_;
 };
-
-#undef EBB_TEST_HERE
 
 }  // namespace ebb::test::emulator

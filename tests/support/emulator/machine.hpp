@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,9 @@ struct thread_state {
   int lane() const { return now.thread % warp_size; }
 };
 
+/// What each lane brings.
+using lane_values = std::array<std::array<unsigned char, 16>, warp_size>;
+
 /// A warp that meets: its values lie in one of two places by turns, so that quick lanes may be one
 /// meeting ahead.
 struct warp_state {
@@ -56,7 +60,7 @@ struct warp_state {
   meeting what = meeting::barrier;
   place where;
   std::size_t round = 0;
-  std::array<std::array<std::array<unsigned char, 16>, warp_size>, 2> values{};
+  std::array<lane_values, 2> values{};
 };
 
 /// A resident block.
@@ -90,10 +94,8 @@ class machine {
       while (next < numbers.size() && static_cast<int>(resident_.size()) < config_.resident)
         start(numbers[next++], threads, shared(), kernel);
       if (resident_.empty()) break;
-      if (queue_.empty()) {
-        faults_.add(fault::deadlock, waiting_place(), "no thread can go on: " + everybody());
-        break;
-      }
+      // Who comes to a barrier that cannot open has been reported there.
+      if (next_ == nullptr && queue_.empty()) throw std::logic_error("emulator: all threads wait");
       thread_state& t = next_ != nullptr ? *std::exchange(next_, nullptr) : queue_.pop();
       ++faults_.switches;
       t.stack.resume();
@@ -192,19 +194,15 @@ class machine {
     }
   }
 
-  /// The value of every lane, given in one meeting; lane i's at values[i].
+  /// The bytes that every lane brings to one meeting, there until its next but one.
   template <class T>
-  std::array<T, warp_size> exchange(thread_state& t, const T& value, meeting what,
-                                    const place& where) {
+  const lane_values& exchange(thread_state& t, const T& value, meeting what, const place& where) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 16);
     warp_state& w = warp_of(t);
     auto& values = w.values[w.round % 2];
     std::memcpy(values[static_cast<std::size_t>(t.lane())].data(), &value, sizeof(T));
     meet_warp(t, what, where);
-    std::array<T, warp_size> all;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      std::memcpy(static_cast<void*>(&all[i]), values[i].data(), sizeof(T));
-    return all;
+    return values;
   }
 
   /// Ends the launch; does not return to the kernel.
@@ -253,8 +251,10 @@ class machine {
   }
   void live(thread_state& t, const body& kernel) {
     try {
-      kernel(t);
-      leave(t);
+      if (!stopping_) {  // or it has never begun
+        kernel(t);
+        leave(t);
+      }
     } catch (const stopped&) {
     } catch (const std::exception& e) {
       faults_.add(fault::exception, {}, text_of(t.now) + " threw: " + e.what());
@@ -312,12 +312,6 @@ class machine {
     if (stopping_) throw stopped{};
   }
 
-  place waiting_place() const {
-    for (const auto& b : resident_)
-      for (const auto& t : b->threads)
-        if (t->at != thread_state::state::done) return t->waits_at;
-    return {};
-  }
   // Where the threads of the resident blocks are, some of them.
   std::string everybody() const {
     std::string all;

@@ -17,7 +17,7 @@
 
 #include <ebb/core/view.hpp>
 
-#include "support/emulator/shadow.hpp"
+#include "support/emulator/relaxed_words.hpp"
 
 namespace ebb::test::emulator {
 
@@ -86,7 +86,9 @@ class memory {
   void begin_launch() {
     for (auto& [start, r] : ranges_)
       for (shadow_cell& cell : r.cells) cell.forget_order();
+    words_.forget();
   }
+  relaxed_words& words() { return words_; }
 
   /// Who accesses memory, from which line, and where faults go.
   struct visitor {
@@ -281,6 +283,7 @@ class memory {
 
   std::map<std::uintptr_t, range> ranges_;
   range* latest_ = nullptr;
+  relaxed_words words_;
   std::vector<std::unique_ptr<unsigned char[]>> own_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace ebb::test::emulator {
 
-/// Kinds of faults. The last four end the launch.
+/// Kinds of faults. The last three end the launch.
 enum class fault {
   race,        ///< two accesses, one of them a write, and nothing orders them
   unwritten,   ///< a read of memory that nobody has written
@@ -22,7 +22,6 @@ enum class fault {
   alignment,   ///< a vector access at an address that is no multiple of its size
   usage,       ///< memory used otherwise than it is meant: an input written, a word read as data
   divergence,  ///< a barrier, shuffle or ballot that a part of the block or warp comes to
-  deadlock,    ///< everybody waits
   endless,     ///< waiting in a loop for what does not come
   exception    ///< the kernel threw
 };
@@ -41,8 +40,6 @@ inline std::string_view name_of(fault kind) {
       return "usage";
     case fault::divergence:
       return "divergence";
-    case fault::deadlock:
-      return "deadlock";
     case fault::endless:
       return "endless";
     case fault::exception:
@@ -56,6 +53,10 @@ struct place {
   const char* file = "";
   int line = 0;
 
+  /// As the default of a parameter: the line that calls the function.
+  static constexpr place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
   friend bool operator==(const place& x, const place& y) {
     return x.line == y.line && (x.file == y.file || std::string_view(x.file) == y.file);
   }

@@ -22,6 +22,7 @@ struct moment {
   std::int32_t warp_barriers = 0;
 
   std::int32_t warp() const { return thread / warp_size; }
+  friend bool operator==(const moment&, const moment&) = default;
 };
 
 /// Whether barriers order what happened at `then` before what happens at `now`. Those of different
