@@ -2,7 +2,7 @@
 // Accesses outside the memory of a launch, and at addresses that vectors must not have.
 #include <doctest/doctest.h>
 
-#include <complex>
+#include <string>
 #include <vector>
 
 #include "support/emulator/trial.hpp"
@@ -143,9 +143,12 @@ TEST_CASE("no memory at all, and memory further on") {
   float x = 0;
   emulator::memory none;
   CHECK(emulator::launch<touches<1>>(1, {&x, nullptr}, none).has(fault::bounds));
-  array_of_16 a;
-  const auto before = emulator::launch<touches<1>>(1, {nullptr, a.out - 1}, a.ranges);
+  emulator::memory m;
+  float data[4] = {};
+  m.add(data + 2, 2, usage::output, "tail");
+  const auto before = emulator::launch<touches<1>>(1, {nullptr, data + 1}, m);
   CHECK(before.has(fault::bounds));
+  CHECK(before.text().find("4 bytes before tail") != std::string::npos);
 }
 
 }  // namespace

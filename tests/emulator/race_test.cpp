@@ -130,14 +130,27 @@ TEST_CASE("blocks that meet in data") {
   emulator::check_fault<blocks_meet<blocks_do::read_what_one_writes>>(fault::race);
 }
 
-TEST_CASE("launches follow one another: the second may read and overwrite all of the first") {
-  using first = blocks_meet<blocks_do::write_their_own>;
-  emulator::small_memory m;
-  for (const std::uint64_t seed : {1u, 2u, 3u}) {
-    emulator::config how;
-    how.seed = seed;  // blocks start in another order, so that others write where one has read
-    CHECK(emulator::launch<first>(4, m.params<first>(), m.ranges, how).clean());
+// Every block has an element of its own, and turns to the next one's after `Turns` turns.
+template <int Turns>
+struct reads_and_writes : small_kernel<32> {
+  template <class Context>
+  static void run(Context& c, shared_memory<Context>&, const params& p) {
+    if (c.thread() != 0) return;
+    float* const mine = p.out + (c.block() + Turns) % 4;
+    if (Turns > 0) c.template load<1>(mine);
+    c.template store<1>(mine, {{1.0f}});
+    c.template load<1>(mine);
   }
+};
+
+TEST_CASE("launches follow one another: the next may read and overwrite all of the one before") {
+  using first = reads_and_writes<0>;
+  using second = reads_and_writes<1>;
+  emulator::small_memory m;
+  CHECK(emulator::launch<first>(4, m.params<first>(), m.ranges).clean());
+  const auto found = emulator::launch<second>(4, m.params<second>(), m.ranges);
+  CAPTURE(found.text());
+  CHECK(found.clean());
 }
 
 TEST_CASE("a report says who, where and what") {

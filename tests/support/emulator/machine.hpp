@@ -29,7 +29,7 @@ struct config {
   int resident = 3;                 ///< blocks that run at once
   bool shuffle_blocks = true;       ///< start them in random order
   bool switch_at_accesses = false;  ///< also at every access to shared and global memory
-  index_t patience = 2000;          ///< idle steps a thread before waiting counts as endless
+  index_t patience = 500;           ///< idle steps a thread before waiting counts as endless
 };
 
 /// What the lanes of a warp do together.
