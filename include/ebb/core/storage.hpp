@@ -17,7 +17,7 @@ namespace detail {
 
 /// A float that rounds to any type of at most 21 digits as x itself does: x cut to float, its last
 /// bit set if anything was lost (rounding to odd), so that a second rounding does no harm.
-inline float round_to_odd(double x) {
+constexpr float round_to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const auto back = static_cast<double>(nearest);
   if (!(back > x) && !(back < x)) return nearest;  // exact, or NaN
@@ -26,9 +26,9 @@ inline float round_to_odd(double x) {
   if (away) bits -= 1;  // towards zero, from infinity to the largest number too
   return std::bit_cast<float>(bits | 1u);
 }
-inline float round_to_odd(float x) { return x; }
+constexpr float round_to_odd(float x) { return x; }
 template <class Number>
-float round_to_odd(Number x) {
+constexpr float round_to_odd(Number x) {
   return round_to_odd(static_cast<double>(x));
 }
 
@@ -43,14 +43,14 @@ class bfloat16 {
   constexpr bfloat16() = default;
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  explicit bfloat16(Number value) {
+  explicit constexpr bfloat16(Number value) {
     const auto word = std::bit_cast<std::uint32_t>(detail::round_to_odd(value));
     const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
     const std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
     bits_ = static_cast<std::uint16_t>(is_nan ? (word >> 16) | 0x40u : rounded >> 16);
   }
   template <std::floating_point Real>
-  explicit operator Real() const {
+  explicit constexpr operator Real() const {
     return static_cast<Real>(std::bit_cast<float>(static_cast<std::uint32_t>(bits_) << 16));
   }
 
@@ -79,7 +79,7 @@ class half {
   constexpr half() = default;
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  explicit half(Number value) {
+  explicit constexpr half(Number value) {
     const auto word = std::bit_cast<std::uint32_t>(detail::round_to_odd(value));
     const std::uint32_t sign = (word >> 16) & 0x8000u, size = word & 0x7fffffffu;
     std::uint32_t result = 0;
@@ -97,7 +97,7 @@ class half {
     bits_ = static_cast<std::uint16_t>(sign | result);
   }
   template <std::floating_point Real>
-  explicit operator Real() const {
+  explicit constexpr operator Real() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits_ & 0x8000u) << 16;
     const std::uint32_t size = bits_ & 0x7fffu;
     float value = 0;

@@ -54,6 +54,7 @@ class irregular_decay {
     };
 
     std::span<const Param> rates() const { return rates_; }
+    const detail::step_sizes<T, Axis>& intervals() const { return dt_; }
     /// The intervals, which a scan must not overwrite.
     const strided_view<const T, Axis>& view() const { return dt_.view(); }
 

@@ -55,6 +55,10 @@ class positive_steps {
 
   const strided_view<const T, Axis>& view() const { return raw_.view(); }
   std::span<const Param> bias() const { return bias_; }
+  positive_step_options options() const {
+    return {static_cast<double>(lowest_), static_cast<double>(highest_), softplus_, negated_,
+            steps_for_};
+  }
   void read_from(const strided_view<const T, Axis>& raw) { raw_ = step_sizes<T, Axis>(raw); }
 
   /// The column of a channel.

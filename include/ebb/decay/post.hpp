@@ -108,6 +108,9 @@ class post_taper {
 
     std::span<const Param> rates() const { return rates_; }
     std::span<const Param> alpha() const { return alpha_; }
+    /// log t_ref, and t_0.
+    const Param& log_reference() const { return log_reference_; }
+    index_t offset() const { return offset_; }
 
     /// The same with each channel repeated: as many side by side, such as those of a head.
     bound repeated(index_t times) const {

@@ -170,6 +170,9 @@ class selective_decay {
     std::span<const Param> alpha() const {
       return taper_ ? taper_->alpha() : std::span<const Param>();
     }
+    /// The taper, if there is one, and what becomes of a raw step.
+    const std::optional<post_taper::bound<Param>>& taper() const { return taper_; }
+    detail::positive_step_options step_options() const { return steps_.options(); }
     /// The raw steps, which a scan must not overwrite.
     const strided_view<const T, Axis>& view() const { return steps_.view(); }
 
@@ -193,7 +196,7 @@ class selective_decay {
           if (taper_)
             for (index_t i = 0; i < count; ++i)
               rate[static_cast<std::size_t>(i)] *=
-                  taper(c, log_relative_time(where.position + t + i));
+                  taper_factor(c, log_relative_time(where.position + t + i));
           for (index_t i = 0; i < count; ++i)
             block(t + i, 0) = detail::scalar_as<Real>(rate[static_cast<std::size_t>(i)]);
         }
@@ -214,7 +217,7 @@ class selective_decay {
                                  where.channel + block.channels(), columns, dt);
           for (std::size_t i = 0; i < count; ++i) rate[i] = Param(-rates_[first + i] * dt[i]);
           if (taper_)
-            for (std::size_t i = 0; i < count; ++i) rate[i] *= taper(first + i, log_time);
+            for (std::size_t i = 0; i < count; ++i) rate[i] *= taper_factor(first + i, log_time);
           for (std::size_t i = 0; i < count; ++i)
             block(t, k + static_cast<index_t>(i)) = detail::scalar_as<Real>(rate[i]);
         }
@@ -283,7 +286,7 @@ class selective_decay {
           if (scaled == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
           const Param x = steps_.argument(where, t, column), free = steps_.free(x);
           const Param dt = steps_.clamped(free);
-          if (taper_) scaled *= taper(c, log_time);
+          if (taper_) scaled *= taper_factor(c, log_time);
           if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
           if (!sums.alpha.empty())
             sums.alpha[c] += Param(Param(rates_[c] * dt) * Param(log_time * scaled));
@@ -333,7 +336,7 @@ class selective_decay {
     Param log_relative_time(index_t position) const {
       return taper_ ? taper_->log_relative_time(position) : Param(0);
     }
-    Param taper(std::size_t channel, const Param& log_time) const {
+    Param taper_factor(std::size_t channel, const Param& log_time) const {
       if constexpr (straight)
         return detail::tapered<Param>(-taper_->alpha()[channel] * log_time);
       else

@@ -28,6 +28,10 @@ class shifted_decay {
   shifted_decay(const Decay& decay, const block_origin& first, index_t later = 0)
       : decay_(&decay), first_(first), later_(later) {}
 
+  const Decay& decay() const { return *decay_; }
+  const block_origin& first() const { return first_; }
+  index_t later() const { return later_; }
+
   template <class Real, class Axis>
   void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
     decay_->fill(moved(where), block);
