@@ -20,11 +20,10 @@ enum class tile_status : word32 { none = 0, aggregate = 1, prefix = 2 };
 ///
 /// Each word holds 32 bits of the map and, above them, the same flag: epoch, exponent, whole, cut
 /// and status. A reader takes what it finds if all flags agree: no fence, no 128-bit atomic, and
-/// nothing to clear between launches, for words of an earlier one have another epoch.
+/// nothing to clear between launches, for words of an earlier one have another epoch (of 24 bits).
 template <device_state State>
 struct tile_descriptor {
   using map = step_map<State>;
-  static_assert(last_epoch >> 24 == 0);
   static constexpr int words = 2 * static_cast<int>(sizeof(State)) / 4;
 
   EBB_NO_EXEC_CHECK template <class Context>

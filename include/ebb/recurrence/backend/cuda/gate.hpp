@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include <ebb/core/storage.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/shifted.hpp>
 #include <ebb/decay/stored.hpp>
@@ -22,6 +23,7 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 //   gate::value                 what it reads for each element, or no_values
 //   gate.values                 operand<const value>
 //   gate.column(k)              the channel of the values that serves channel k
+//   gate.own_columns()          whether that is k, counted from the first of the values
 //   gate::channel_part          what it keeps for a channel:  gate.channel(c, k)
 //   gate::time_part             what it keeps for a step:     gate.time(c, position)
 //   gate::keeps_time            whether that is anything
@@ -94,6 +96,7 @@ struct stored_gate : timeless {
 
   operand<const D> values;
 
+  bool own_columns() const { return true; }
   EBB_DEVICE index_t column(index_t k) const { return k; }
   template <class Context>
   EBB_DEVICE no_part channel(Context&, index_t) const {

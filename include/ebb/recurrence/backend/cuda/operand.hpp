@@ -33,13 +33,15 @@ operand<T> operand_of(const strided_view<T, Axis>& view) {
   return {view.data(), view.stride().batch, view.step_stride(), view.channel_stride(), false};
 }
 
-/// Whether runs of N elements along an axis lie side by side at multiples of their size, if the
-/// first run begins at the data and runs are N apart. @param rows  of how many elements away rows
-/// of runs are, along the other axis
+/// Whether runs of N elements lie side by side at multiples of their size: of steps or of channels,
+/// the first of them at the data.
 template <int N, class T>
-bool has_runs(const operand<T>& values, index_t along, index_t across) {
-  const auto at_multiple = [](index_t stride) { return stride % N == 0; };
-  return along == 1 && at_multiple(across) && at_multiple(values.batch) &&
+bool has_runs(const operand<T>& values, bool of_steps, const extents& size) {
+  const index_t along = of_steps ? values.step : values.channel;
+  const index_t across = of_steps ? values.channel : values.step;
+  const index_t rows = of_steps ? size.channels : size.steps;
+  return along == 1 && (rows <= 1 || across % N == 0) &&
+         (size.batches <= 1 || values.batch % N == 0) &&
          reinterpret_cast<std::uintptr_t>(values.data) % (sizeof(T) * N) == 0;
 }
 

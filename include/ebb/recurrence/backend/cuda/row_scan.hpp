@@ -124,12 +124,12 @@ struct row_scan {
       };
       State h(0);
       if (chunk > 0) {
-        publish(total, total.cut ? tile_status::prefix : tile_status::aggregate);
+        publish(total, Cuts && total.cut ? tile_status::prefix : tile_status::aggregate);
         h = look_back<algebra>(c, chunk, p.tiles.epoch, word_of);
       } else if (!Cuts) {
         h = steps_of::initial(c, p.where, b, 0, k);
       }
-      if (chunk == 0 || !total.cut)
+      if (chunk == 0 || !(Cuts && total.cut))
         publish({State(0), algebra::apply(c, total, h), 0, false, false}, tile_status::prefix);
       if (lane == 0) m.carry.put(c, 0, h);
     }

@@ -41,6 +41,7 @@ struct selective_gate {
   bool softplus, negated, one_column;
   index_t steps_for, first_channel;
 
+  bool own_columns() const { return !one_column && steps_for == 1 && first_channel == 0; }
   EBB_DEVICE index_t column(index_t k) const {
     return one_column ? 0 : (k + first_channel) / steps_for;
   }
@@ -144,6 +145,7 @@ struct irregular_gate : timeless {
   const Param* minus_rates;
   bool one_column;
 
+  bool own_columns() const { return !one_column; }
   EBB_DEVICE index_t column(index_t k) const { return one_column ? 0 : k; }
   EBB_NO_EXEC_CHECK template <class Context>
   EBB_DEVICE Param channel(Context& c, index_t k) const {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/recurrence/backend/cuda/scan_plan.hpp
+/// @brief  A scan on a GPU from the host's side: which kernel, in what tiles, with what arrays.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <ebb/core/overlap.hpp>
+#include <ebb/recurrence/backend/cuda/column_scan.hpp>
+#include <ebb/recurrence/backend/cuda/copy_states.hpp>
+#include <ebb/recurrence/backend/cuda/loop_scan.hpp>
+#include <ebb/recurrence/backend/cuda/row_scan.hpp>
+#include <ebb/recurrence/backend/cuda/steps_gate.hpp>
+#include <ebb/recurrence/concept.hpp>
+#include <ebb/recurrence/update.hpp>
+
+namespace ebb::inline EBB_ABI::detail::gpu {
+
+/// The sizes of tiles, for states of a type.
+template <class State>
+struct scan_tiles {
+  /// Elements of a lane side by side: 16 bytes of states.
+  static constexpr int width = 16 / static_cast<int>(sizeof(State));
+  /// Time-major: 32 width channels, 128 steps; registers for 8 steps of a lane.
+  static constexpr int column_warps = 16, column_depth = 8;
+  /// Channel-major: 8 warps with runs of 32 width steps.
+  static constexpr int row_warps = 8, row_runs = 4;
+  /// Steps that a thread of loop_scan reads ahead.
+  static constexpr int ahead = 8;
+  /// Sequences up to here go by loops: fewer steps than two warps of a tile, or a run, have.
+  static constexpr index_t column_shortest = 16, row_shortest = 32 * width;
+};
+
+/// Whether a call goes by loops (loop_scan) and not by tiles.
+///
+/// Tiles make the parallelism that few channels do not have; they cost compositions and the wait for
+/// the tiles before. A loop needs enough threads to keep the memory busy, with about 64 bytes each
+/// on their way: some 256 a processor make 16 KB, near what latency times bandwidth asks for. Of
+/// packed sequences the longest counts, for which all wait. Rows of adjacent steps are read together
+/// by tiles only, so that there only short sequences go by loops.
+/// This is an estimate; no GPU has measured it.
+/// @param threads  sequences times channels, of all batch entries, weighed by their length over that
+///   of the longest
+constexpr bool goes_by_loops(bool steps_adjacent, index_t longest, index_t shortest,
+                             index_t threads, index_t processors) {
+  return longest <= shortest || (!steps_adjacent && threads >= 256 * processors);
+}
+
+/// What a scan on a GPU keeps to, whatever kernel runs.
+///
+/// Accuracy: any tree of compositions has the bound of the steps, and the gain of an input counts
+/// once (complex log-decays: 28 a step). docs/accuracy.md
+constexpr double scan_error_bound(index_t steps, const step_kind& kind) {
+  const auto t = static_cast<double>(steps);
+  if (kind.complex) return kind.form == decay_form::factor ? 4 * t + 4 : 28 * t + 24;
+  return kind.form == decay_form::factor ? 2 * t + 2 : 8 * t + 6;
+}
+
+/// One scan, of arguments that have been checked (recurrence/concept.hpp), on a launcher.
+template <template <class> class Tiles, class Launcher, class Decay, class T, class InAxis,
+          class OutAxis, class State>
+class scan_plan {
+  static_assert(device_state<State>,
+                "ebb::cuda: states must be float, double or complex of these");
+  static_assert(has_gate<Decay, State>,
+                "ebb::cuda: no kernel makes this decay; there are stored, constant, post_taper, "
+                "selective and irregular ones, bound to rates of float or double");
+  static constexpr bool steps_adjacent = std::same_as<OutAxis, channel_major>;
+  static constexpr input_gain gain = gain_of<Decay>;
+  using tiles = Tiles<State>;
+
+ public:
+  static void run(Launcher& launcher, const Decay& decay, const strided_view<const T, InAxis>& in,
+                  const strided_view<T, OutAxis>& out, const sequences<State>& where,
+                  const scan_options& options) {
+    if (out.batches() == 0 || out.channels() == 0) return;
+    with_gate<State>(launcher, decay, [&](const auto& gate) {
+      using gate_type = std::remove_cvref_t<decltype(gate)>;
+      scan_params<T, State, gate_type> p{};
+      p.gate = gate;
+      p.in = operand_of(in);
+      p.out = operand_of(out);
+      p.where = sequences_of(launcher, where);
+      p.batches = out.batches(), p.steps = out.steps(), p.channels = out.channels();
+      p.reverse = options.order == direction::reverse;
+      if (by_loops(launcher, where, out.size()))
+        loop(launcher, p, false);
+      else
+        by_tiles(launcher, p, where);
+    });
+  }
+
+ private:
+  static device_sequences<State> sequences_of(Launcher& launcher, const sequences<State>& where) {
+    device_sequences<State> result;
+    const auto list = [&](const auto& values) {
+      return values.empty() ? nullptr : launcher.upload(values);
+    };
+    result.offsets = list(where.offsets);
+    result.count = where.count();
+    result.first_positions = list(where.first_positions);
+    result.initial = operand_of(where.initial_states);
+    result.final = operand_of(where.final_states);
+    result.resets = list(where.resets);
+    result.snapshot_steps = list(where.snapshot_steps);
+    result.snapshot_count = static_cast<index_t>(where.snapshot_steps.size());
+    result.snapshots = operand_of(where.snapshots);
+    return result;
+  }
+
+  static bool by_loops(const Launcher& launcher, const sequences<State>& where,
+                       const extents& size) {
+    index_t longest = 0, all = 0;
+    for (index_t s = 0; s < where.count(); ++s) {
+      const index_t length = where.end(s, size.steps) - where.begin(s);
+      longest = std::max(longest, length);
+      all += length;
+    }
+    if (longest == 0) return true;
+    const index_t threads = size.batches * size.channels * (all / longest);
+    return goes_by_loops(steps_adjacent, longest,
+                         steps_adjacent ? tiles::row_shortest : tiles::column_shortest, threads,
+                         static_cast<index_t>(launcher.processors()));
+  }
+
+  template <class Gate>
+  static void loop(Launcher& launcher, const scan_params<T, State, Gate>& p, bool only_empty) {
+    using kernel = loop_scan<T, State, Gate, gain, tiles::ahead>;
+    launcher.template launch<kernel>(blocks_of<kernel>(p.batches * p.where.count * p.channels),
+                                     {p, only_empty});
+  }
+  template <class Kernel>
+  static index_t blocks_of(index_t threads) {
+    return (threads + Kernel::threads - 1) / Kernel::threads;
+  }
+
+  template <class Gate>
+  static void by_tiles(Launcher& launcher, scan_params<T, State, Gate>& p,
+                       const sequences<State>& where) {
+    const bool in_place = overlap(where.initial_states, where.final_states);
+    if (where.final_states.data() != nullptr && !in_place) {
+      bool some_empty = false;
+      for (index_t s = 0; s < where.count(); ++s)
+        some_empty = some_empty || where.begin(s) == where.end(s, p.steps);
+      if (some_empty) loop(launcher, p, true);
+    }
+    if (in_place) move_initial(launcher, p);
+    const bool whole = where.offsets.empty() || (where.offsets.size() == 2 &&
+                                                 where.offsets[0] == 0 &&
+                                                 where.offsets[1] == p.steps);
+    if (whole && where.resets.empty() && where.snapshot_steps.empty())
+      with_cuts<false>(launcher, p);
+    else
+      with_cuts<true>(launcher, p);
+  }
+
+  // A tile may write a final state before another one reads that initial state.
+  template <class Gate>
+  static void move_initial(Launcher& launcher, scan_params<T, State, Gate>& p) {
+    const index_t count = p.where.count;
+    State* const memory = launcher.template scratch<State>(p.batches * count * p.channels);
+    const operand<State> to{memory, count * p.channels, p.channels, 1, false};
+    using kernel = copy_states<State>;
+    launcher.template launch<kernel>(blocks_of<kernel>(p.batches * count * p.channels),
+                                     {p.where.initial, to, p.batches, count, p.channels});
+    p.where.initial = {memory, to.batch, to.step, to.channel, false};
+  }
+
+  template <bool Cuts, class Gate>
+  static void with_cuts(Launcher& launcher, scan_params<T, State, Gate>& p) {
+    if constexpr (steps_adjacent) {
+      using kernel =
+          row_scan<T, State, Gate, gain, Cuts, tiles::width, tiles::row_warps, tiles::row_runs>;
+      const index_t rows = p.batches * p.channels;
+      tiled<kernel>(launcher, p, rows, rows);
+    } else {
+      using kernel = column_scan<T, State, Gate, gain, Cuts, tiles::width, tiles::column_warps,
+                                 tiles::column_depth>;
+      const index_t columns = p.batches * ((p.channels + kernel::width - 1) / kernel::width);
+      tiled<kernel>(launcher, p, columns, columns * kernel::width);
+    }
+  }
+
+  template <class Kernel, class Gate>
+  static void tiled(Launcher& launcher, scan_params<T, State, Gate>& p, index_t columns,
+                    index_t descriptors) {
+    const extents size{p.batches, p.steps, p.channels};
+    // In reverse runs of steps are counted from the end.
+    const bool whole = !steps_adjacent || !p.reverse || p.steps % tiles::width == 0;
+    const auto runs = [&](const auto& values) {
+      return whole && has_runs<tiles::width>(values, steps_adjacent, size);
+    };
+    p.in.runs = runs(p.in);
+    p.out.runs = runs(p.out);
+    if constexpr (scan_steps<T, State, Gate, gain>::reads_values)
+      p.gate.values.runs =
+          (steps_adjacent || p.gate.own_columns()) && runs(p.gate.values);
+    const index_t chunks = (p.steps + Kernel::tile - 1) / Kernel::tile;
+    p.tiles = launcher.tiles(chunks * descriptors * Kernel::descriptor::words);
+    launcher.template launch<Kernel>(chunks * columns, p);
+  }
+};
+
+}  // namespace ebb::inline EBB_ABI::detail::gpu

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   support/emulated_scan.hpp
+/// @brief  The scan of the GPU, kernels and planning, as a backend on the emulator.
+#pragma once
+
+#include <string_view>
+
+#include <ebb/recurrence/backend/cuda/scan_plan.hpp>
+#include <ebb/recurrence/scan.hpp>
+
+#include "support/emulator/launcher.hpp"
+#include "support/scan_contract.hpp"
+
+namespace ebb::test {
+
+/// Tiles so small that short data has many of them.
+template <class State>
+struct small_tiles {
+  static constexpr int width = detail::gpu::scan_tiles<State>::width;
+  static constexpr int column_warps = 2, column_depth = 2, row_warps = 2, row_runs = 1, ahead = 4;
+  static constexpr index_t column_shortest = 0, row_shortest = 0;
+};
+/// Tiles as they are, but no call is too short for them.
+template <class State>
+struct shipped_tiles : detail::gpu::scan_tiles<State> {
+  static constexpr index_t column_shortest = 0, row_shortest = 0;
+};
+
+/// The scan backend of the kernels. `Loops`: without look-back.
+///
+/// One launcher for all calls of a type: descriptors of earlier calls stay where they are, and every
+/// launch has another order of threads.
+template <template <class> class Tiles, bool Loops = false, int Resident = 4>
+struct emulated_scan {
+  static constexpr std::string_view name = "emulated";
+  static constexpr determinism repeats = determinism::run_to_run;
+  static constexpr double error_bound(index_t steps, const step_kind& kind = {}) {
+    return detail::gpu::scan_error_bound(steps, kind);
+  }
+
+  static emulator::launcher& shared_launcher() {
+    static emulator::config how = [] {
+      emulator::config c;
+      c.resident = Resident;
+      return c;
+    }();
+    static emulator::launcher one(how, Loops ? 0 : index_t{1} << 40);
+    return one;
+  }
+
+  template <class Decay, scan_scalar T, class InAxis, class OutAxis, class State>
+  void scan(const Decay& decay, const strided_view<const T, InAxis>& in,
+            const strided_view<T, OutAxis>& out, const sequences<State>& where,
+            const scan_options& options) const {
+    emulator::launcher& l = shared_launcher();
+    emulator::memory& m = l.begin_call();
+    using emulator::usage;
+    m.add(in, usage::input, "in");
+    m.add(out, usage::output, "out");
+    m.add(where.initial_states, usage::input, "initial states");
+    m.add(where.final_states, usage::output, "final states");
+    m.add(where.snapshots, usage::output, "snapshots");
+    add_values(m, decay);
+    detail::gpu::scan_plan<Tiles, emulator::launcher, Decay, T, InAxis, OutAxis, State>::run(
+        l, decay, in, out, where, options);
+  }
+
+ private:
+  // What a decay reads in the caller's memory.
+  template <class Decay>
+  static void add_values(emulator::memory& m, const Decay& decay) {
+    if constexpr (requires { decay.view(); })
+      m.add(decay.view(), emulator::usage::input, "decay");
+    else if constexpr (requires { decay.first(); decay.decay(); })
+      add_values(m, decay.decay());
+    else if constexpr (requires { decay.decay; })
+      add_values(m, decay.decay);
+  }
+};
+
+}  // namespace ebb::test
+
+/// The averages of the contract.
+template <class Decay, class State>
+requires ebb::detail::gpu::has_gate<Decay, State>
+struct ebb::detail::gpu::gate_maker<ebb::test::averaging<Decay>, State> {
+  using gate = typename gate_maker<Decay, State>::gate;
+  template <class Launcher>
+  static gate make(Launcher& launcher, const ebb::test::averaging<Decay>& decay) {
+    return gate_maker<Decay, State>::make(launcher, decay.decay);
+  }
+};
