@@ -78,7 +78,35 @@ struct emulated_scan {
   }
 };
 
+/// The scan contract on what an emulator has time for.
+template <class Config>
+void check_small_scan_contract() {
+  check_error_bound<Config>({1, 0, 3});
+  check_error_bound<Config>({1, 1, 3});
+  check_error_bound<Config>({2, 37, 5});
+  check_underflow<Config>({1, 24, 5});
+  check_pieces<Config>({1, 9, 3}, {1, 3, 2});
+  check_layouts<Config>({2, 9, 5});
+  check_packed<Config>(3, {2, 2, 5, 5, 13, 14, 14}, 17);
+  check_packed<Config>(2, {0, 0, 0}, 0);
+  check_packed<Config>(2, {4}, 4);
+  check_reverse<Config>({2, 23, 3});
+  check_resets_and_snapshots<Config>(3);
+  if constexpr (std::floating_point<typename Config::value>) check_propagation<Config>({2, 20, 5});
+  check_repeats<Config>({2, 21, 4});
+}
+
 }  // namespace ebb::test
+
+// Tiles begin where the data does, not where a sequence does.
+template <template <class> class Tiles, bool Loops, int Resident>
+inline constexpr bool
+    ebb::test::bits_of_any_packing<ebb::test::emulated_scan<Tiles, Loops, Resident>> = Loops;
+
+// Each layout of the output has kernels of its own.
+template <template <class> class Tiles, bool Loops, int Resident>
+inline constexpr bool
+    ebb::test::bits_of_any_layout<ebb::test::emulated_scan<Tiles, Loops, Resident>> = Loops;
 
 /// The averages of the contract.
 template <class Decay, class State>

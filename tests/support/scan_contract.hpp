@@ -38,6 +38,11 @@ struct scan_config {
 template <class Backend>
 inline constexpr bool bits_of_any_layout = true;
 
+/// Whether sequences have the same bits packed together as alone. Specialise it where not: where
+/// tiles of steps begin elsewhere then.
+template <class Backend>
+inline constexpr bool bits_of_any_packing = true;
+
 /// The bound of a scan cut into pieces whose states are rounded at each cut.
 template <class Backend>
 struct pieces_of {
@@ -393,14 +398,17 @@ void check_packed(index_t channels, const std::vector<index_t>& offsets, index_t
         scan(decay, in.view().batch_entry(b).steps_from(begin, length),
              alone.view().batch_entry(b).steps_from(begin, length), one, {order}, backend{});
       }
-    CHECK(same_bits(packed, alone));
-    CHECK(same_bits(states, last));
+    if constexpr (bits_of_any_packing<backend>) {
+      CHECK(same_bits(packed, alone));
+      CHECK(same_bits(states, last));
+    }
     // Padding, empty sequences and the bound all at once.
     where.initial_states = initial.view();
     const auto truth =
         truth_of<typename Config::wide>(decay, std::as_const(in).view(), where, order);
-    check_bound<backend, State>(std::as_const(packed).view(), truth,
-                                step_kind_of<std::remove_cvref_t<decltype(decay)>, State>, T(-5));
+    const auto kind = step_kind_of<std::remove_cvref_t<decltype(decay)>, State>;
+    check_bound<backend, State>(std::as_const(packed).view(), truth, kind, T(-5));
+    check_bound<backend, State>(std::as_const(alone).view(), truth, kind, T(-5));
     for (index_t b = 0; b < 2; ++b)
       for (index_t s = 0; s < count; ++s)
         if (offsets[std::size_t(s)] == offsets[std::size_t(s) + 1])
