@@ -18,15 +18,13 @@ using config = ebb::test::scan_config<backend, T, State, In, time_major, Wide, f
 using wide_complex = std::complex<long double>;
 
 TEST_CASE_TEMPLATE("tiles of channels keep the scan contract", Config,
-                   config<float, float, time_major>, config<double, double, channel_major>,
-                   config<ebb::bfloat16, float, time_major>, config<float, double, time_major>,
-                   config<std::complex<float>, std::complex<float>, time_major, wide_complex>,
-                   config<std::complex<double>, std::complex<double>, time_major, wide_complex>) {
+                   config<float, float, time_major>, config<float, double, channel_major>,
+                   config<std::complex<float>, std::complex<float>, time_major, wide_complex>) {
   ebb::test::check_small_scan_contract<Config>();
 }
 
-TEST_CASE_TEMPLATE("boundary cases", T, float, double) {
-  ebb::test::check_short_boundary_cases<backend, T, time_major>();
+TEST_CASE("boundary cases") {
+  ebb::test::check_short_boundary_cases<backend, float, time_major>();
 }
 
 }  // namespace

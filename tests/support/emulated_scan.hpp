@@ -39,13 +39,12 @@ struct emulated_scan {
   }
 
   static emulator::launcher& shared_launcher() {
-    static emulator::config how = [] {
-      emulator::config c;
-      c.resident = Resident;
-      return c;
-    }();
-    static emulator::launcher one(how, Loops ? 0 : index_t{1} << 40);
+    static emulator::launcher one = make_launcher({});
     return one;
+  }
+  static emulator::launcher make_launcher(emulator::config how) {
+    how.resident = Resident;
+    return emulator::launcher(how, Loops ? 0 : index_t{1} << 40);
   }
 
   template <class Decay, scan_scalar T, class InAxis, class OutAxis, class State>
