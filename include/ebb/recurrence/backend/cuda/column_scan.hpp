@@ -182,8 +182,8 @@ struct column_scan {
   static EBB_DEVICE void load(Context& c, const params& p, const step_place& own, index_t b,
                               index_t k, int count, index_t start, weight (&w)[Depth][V],
                               State (&x)[Depth][V], word32& cuts) {
-    T data[Depth][V];
-    typename steps_of::value values[Depth][V];
+    T data[Depth][V]{};
+    typename steps_of::value values[Depth][V]{};
     word32 inside = 0;
     EBB_UNROLL for (int j = 0; j < Depth; ++j) {
       bool in = start + j < p.steps;

@@ -50,14 +50,14 @@ struct loop_scan {
       const int count = static_cast<int>(end - begin - i < Ahead ? end - begin - i : Ahead);
       // Step j is `t(j)`; positions ascend from the lowest of them.
       const auto t = [&](int j) { return p.reverse ? end - 1 - (i + j) : begin + i + j; };
-      T x[Ahead];
-      typename steps_of::value values[Ahead];
+      T x[Ahead]{};
+      typename steps_of::value values[Ahead]{};
       EBB_UNROLL for (int j = 0; j < Ahead; ++j) {
         if (j >= count) continue;
         x[j] = steps_of::one(c, p.in, b, t(j), k);
         values[j] = steps_of::gate_value(c, p.gate, b, t(j), k);
       }
-      typename steps_of::time_part times[Ahead];
+      typename steps_of::time_part times[Ahead]{};
       p.gate.times(c, first + (t(p.reverse ? Ahead - 1 : 0) - begin), times);
       EBB_UNROLL for (int j = 0; j < Ahead; ++j) {
         if (j >= count) continue;

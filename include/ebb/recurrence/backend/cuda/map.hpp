@@ -63,7 +63,7 @@ EBB_DEVICE T plus(const T& x, const T& y) {
 }
 /// x times a real number.
 template <class T>
-EBB_DEVICE T by_real(const T& x, const real_of_t<T>& factor) {
+EBB_DEVICE T by_real(const T& x, real_of_t<T> factor) {
   if constexpr (is_complex<T>)
     return T(x.real() * factor, x.imag() * factor);
   else

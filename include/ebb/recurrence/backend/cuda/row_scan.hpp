@@ -171,8 +171,8 @@ struct row_scan {
                               word32& cuts) {
     const auto channel = p.gate.channel(c, k);
     place_finder finder;
-    T data[Runs][V];
-    typename steps_of::value values[Runs][V];
+    T data[Runs][V]{};
+    typename steps_of::value values[Runs][V]{};
     // All loads before the first use.
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
@@ -192,7 +192,7 @@ struct row_scan {
                               : 1;
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
-      typename steps_of::time_part times[V];
+      typename steps_of::time_part times[V]{};
       if constexpr (!Cuts)
         p.gate.times(c, first + (p.reverse ? p.steps - i - V : i), times);
       EBB_UNROLL for (int j = 0; j < V; ++j) {
