@@ -5,6 +5,7 @@
 #include <complex>
 #include <vector>
 
+#include <ebb/decay/average.hpp>
 #include <ebb/recurrence/vjp.hpp>
 
 #include "support/emulated_scan.hpp"
@@ -84,6 +85,27 @@ TEST_CASE_TEMPLATE("selective decays", Axis, time_major, channel_major) {
   check_selective<Axis>(ebb::selective_decay(few).steps_for(2), rates);
   const auto one = raw_steps<ebb::half, channel_major>({2, 21, 1});
   check_selective<Axis>(ebb::selective_decay(one).with_bias(std::vector<double>{0.5}), rates);
+}
+
+TEST_CASE_TEMPLATE("sigmoid gates", Axis, time_major, channel_major) {
+  const auto raw = raw_steps<float, Axis>({2, 21, 6});
+  const auto one = raw_steps<ebb::bfloat16, time_major>({2, 21, 1});
+  const std::vector<double> logits{-3, -2, -1, 0, 1, 2};
+  const auto policy = [&](const auto& gate) {
+    const auto decay = gate.bind_logits(std::span<const double>(logits));
+    // 12 + |w| + |raw| + |x| + 3 |y|, |y| <= 1.4 log2(1e4/1000) < 2.4
+    using Decay = std::remove_cv_t<decltype(decay)>;
+    check<float, Axis>(made<Decay, 36>(decay), {2, 21, 6}, 1000);
+  };
+  policy(ebb::sigmoid_gate(raw));
+  policy(ebb::sigmoid_gate(one));
+  policy(ebb::sigmoid_gate(raw).tapered(ebb::post_taper::relative(1e4)));
+}
+
+TEST_CASE_TEMPLATE("averages", Axis, time_major, channel_major) {
+  const std::vector<double> rates{0.001, 0.01, 0.1, 1};
+  const auto averages = ebb::normalised(ebb::constant_decay());
+  check<float, Axis>(averages.bind(std::span<const double>(rates)), {1, 30, 4});
 }
 
 TEST_CASE_TEMPLATE("irregular decays, as filled", Axis, time_major, channel_major) {

@@ -95,6 +95,8 @@ class sigmoid_gate {
     std::span<const Param> alpha() const {
       return taper_ ? taper_->alpha() : std::span<const Param>();
     }
+    /// The taper, if there is one.
+    const std::optional<post_taper::bound<Param>>& taper() const { return taper_; }
     /// The raw gates, which a scan must not overwrite.
     const strided_view<const T, Axis>& view() const { return raw_.view(); }
 

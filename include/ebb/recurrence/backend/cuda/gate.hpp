@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <ebb/core/storage.hpp>
+#include <ebb/decay/average.hpp>
 #include <ebb/decay/constant.hpp>
 #include <ebb/decay/shifted.hpp>
 #include <ebb/decay/stored.hpp>
@@ -156,6 +157,17 @@ struct gate_maker<constant_decay::bound<Param>, State> {
     std::vector<State> logs;
     for (const Param& rate : decay.rates()) logs.push_back(scalar_as<State>(-rate));
     return {{}, launcher.upload(std::span<const State>(logs))};
+  }
+};
+
+/// The kernels see to the gain.
+template <class Decay, class State>
+requires has_gate<Decay, State>
+struct gate_maker<normalised_decay<Decay>, State> {
+  using gate = typename gate_maker<Decay, State>::gate;
+  template <class Launcher, class Body>
+  static void choose(Launcher& launcher, const normalised_decay<Decay>& decay, const Body& body) {
+    with_gate<State>(launcher, decay.decay(), body);
   }
 };
 

@@ -13,6 +13,7 @@
 #include <ebb/recurrence/backend/cuda/column_scan.hpp>
 #include <ebb/recurrence/backend/cuda/copy_states.hpp>
 #include <ebb/recurrence/backend/cuda/loop_scan.hpp>
+#include <ebb/recurrence/backend/cuda/logistic_gate.hpp>
 #include <ebb/recurrence/backend/cuda/row_scan.hpp>
 #include <ebb/recurrence/backend/cuda/steps_gate.hpp>
 #include <ebb/recurrence/concept.hpp>
@@ -52,12 +53,11 @@ constexpr bool goes_by_loops(bool steps_adjacent, index_t longest, index_t short
 
 /// What a scan on a GPU keeps to, whatever kernel runs.
 ///
-/// Accuracy: any tree of compositions has the bound of the steps, and the gain of an input counts
-/// once (complex log-decays: 28 a step). docs/accuracy.md
+/// Accuracy: of any tree of compositions; the gain of an input counts once. docs/accuracy.md
 constexpr double scan_error_bound(index_t steps, const step_kind& kind) {
   const auto t = static_cast<double>(steps);
-  if (kind.complex) return kind.form == decay_form::factor ? 4 * t + 4 : 28 * t + 24;
-  return kind.form == decay_form::factor ? 2 * t + 2 : 8 * t + 6;
+  if (kind.complex) return kind.form == decay_form::factor ? 4 * t + 4 : 17 * t + 22;
+  return kind.form == decay_form::factor ? 2 * t + 2 : 7 * t + 6;
 }
 
 /// One scan, of arguments that have been checked (recurrence/concept.hpp), on a launcher.
@@ -67,8 +67,9 @@ class scan_plan {
   static_assert(device_state<State>,
                 "ebb::cuda: states must be float, double or complex of these");
   static_assert(has_gate<Decay, State>,
-                "ebb::cuda: no kernel makes this decay; there are stored, constant, post_taper, "
-                "selective and irregular ones, bound to rates of float or double");
+                "ebb::cuda: no kernel makes this decay; there are stored and constant ones, "
+                "post_taper, selective_decay, sigmoid_gate and irregular_decay, bound to rates of "
+                "float or double");
   static constexpr bool steps_adjacent = std::same_as<OutAxis, channel_major>;
   static constexpr input_gain gain = gain_of<Decay>;
   using tiles = Tiles<State>;

@@ -60,14 +60,18 @@ struct selective_gate {
   EBB_DEVICE void times(Context& c, index_t position, time_part (&parts)[N]) const {
     if constexpr (Tapered) clock.times(c, position, parts);
   }
+  /// dt.
   EBB_NO_EXEC_CHECK template <class Context>
-  EBB_DEVICE step_weight_t<State, form> weight(Context& c, const channel_part& channel,
-                                               const time_part& time, const D& raw) const {
+  EBB_DEVICE Real step(Context& c, const channel_part& channel, const D& raw) const {
     Real x = static_cast<Real>(loaded(raw)) + channel.bias;
     if (negated) x = -x;
     if (softplus) x = x > 0 ? x + c.log1p(c.exp(-x)) : c.log1p(c.exp(x));
-    const Real dt = x < lowest ? lowest : x > highest ? highest : x;
-    Real log = channel.minus_rate * dt;
+    return x < lowest ? lowest : x > highest ? highest : x;
+  }
+  EBB_NO_EXEC_CHECK template <class Context>
+  EBB_DEVICE step_weight_t<State, form> weight(Context& c, const channel_part& channel,
+                                               const time_part& time, const D& raw) const {
+    Real log = channel.minus_rate * step(c, channel, raw);
     if constexpr (Tapered) log *= clock.taper(c, channel.alpha, time);
     return weight_of_log(c, scalar_as<State>(log));
   }
