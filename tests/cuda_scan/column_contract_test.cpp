@@ -23,8 +23,6 @@ TEST_CASE_TEMPLATE("tiles of channels keep the scan contract", Config,
   ebb::test::check_small_scan_contract<Config>();
 }
 
-TEST_CASE("boundary cases") {
-  ebb::test::check_short_boundary_cases<backend, float, time_major>();
-}
+TEST_CASE("boundary cases") { ebb::test::check_short_boundary_cases<backend, float, time_major>(); }
 
 }  // namespace

@@ -42,8 +42,7 @@ void check(const Decay& decay, const ebb::extents& size, index_t first_position 
 }
 
 TEST_CASE_TEMPLATE("tapers at every position", Axis, time_major, channel_major) {
-  const auto rates =
-      ebb::rates_of<double>(ebb::geometric_spectrum::timescales(0.5, 3e3), 6);
+  const auto rates = ebb::rates_of<double>(ebb::geometric_spectrum::timescales(0.5, 3e3), 6);
   const std::span<const double> bind(rates);
   for (const index_t position :
        {index_t{1}, index_t{50}, index_t{1} << 20, (index_t{1} << 31) - 7, index_t{1} << 61}) {

@@ -17,8 +17,8 @@ ebb::array<float, Axis> integers(const ebb::extents& size, std::uint64_t seed, b
   ebb::array<float, Axis> values(size);
   ebb::test::draws random(seed);
   for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i)
-    values.data()[i] = signs ? (random.bits() % 2 == 0 ? 1.0f : -1.0f)
-                             : static_cast<float>(random.integer(-3, 3));
+    values.data()[i] =
+        signs ? (random.bits() % 2 == 0 ? 1.0f : -1.0f) : static_cast<float>(random.integer(-3, 3));
   return values;
 }
 

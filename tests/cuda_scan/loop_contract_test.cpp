@@ -20,17 +20,15 @@ struct loops_only : ebb::test::small_tiles<State> {
 using row_backend = ebb::test::emulated_scan<loops_only, true>;
 
 template <class Backend, class T, class Out>
-using config = ebb::test::scan_config<Backend, T, ebb::default_state_t<T>, time_major, Out,
-                                      long double, true>;
+using config =
+    ebb::test::scan_config<Backend, T, ebb::default_state_t<T>, time_major, Out, long double, true>;
 
 TEST_CASE_TEMPLATE("loops keep the scan contract", Config, config<backend, float, time_major>,
                    config<row_backend, ebb::half, channel_major>) {
   ebb::test::check_small_scan_contract<Config>();
 }
 
-TEST_CASE("boundary cases") {
-  ebb::test::check_short_boundary_cases<backend, float, time_major>();
-}
+TEST_CASE("boundary cases") { ebb::test::check_short_boundary_cases<backend, float, time_major>(); }
 
 TEST_CASE("which calls go by loops") {
   using ebb::detail::gpu::goes_by_loops;

@@ -17,9 +17,10 @@ template <class T, class State, class In, class Wide = long double>
 using config = ebb::test::scan_config<backend, T, State, In, channel_major, Wide, false>;
 using wide_complex = std::complex<long double>;
 
-TEST_CASE_TEMPLATE("tiles of a row keep the scan contract", Config,
-                   config<double, double, channel_major>, config<ebb::bfloat16, float, time_major>,
-                   config<std::complex<double>, std::complex<double>, channel_major, wide_complex>) {
+TEST_CASE_TEMPLATE(
+    "tiles of a row keep the scan contract", Config, config<double, double, channel_major>,
+    config<ebb::bfloat16, float, time_major>,
+    config<std::complex<double>, std::complex<double>, channel_major, wide_complex>) {
   ebb::test::check_small_scan_contract<Config>();
   ebb::test::check_error_bound<Config>({1, 300, 2});
 }

@@ -28,8 +28,8 @@ struct shipped_tiles : detail::gpu::scan_tiles<State> {
 
 /// The scan backend of the kernels. `Loops`: without look-back.
 ///
-/// One launcher for all calls of a type: descriptors of earlier calls stay where they are, and every
-/// launch has another order of threads.
+/// One launcher for all calls of a type: descriptors of earlier calls stay where they are, and
+/// every launch has another order of threads.
 template <template <class> class Tiles, bool Loops = false, int Resident = 4>
 struct emulated_scan {
   static constexpr std::string_view name = "emulated";
@@ -70,7 +70,10 @@ struct emulated_scan {
   static void add_values(emulator::memory& m, const Decay& decay) {
     if constexpr (requires { decay.view(); })
       m.add(decay.view(), emulator::usage::input, "decay");
-    else if constexpr (requires { decay.first(); decay.decay(); })
+    else if constexpr (requires {
+                         decay.first();
+                         decay.decay();
+                       })
       add_values(m, decay.decay());
     else if constexpr (requires { decay.decay; })
       add_values(m, decay.decay);

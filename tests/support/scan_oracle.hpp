@@ -55,12 +55,13 @@ struct scan_truth {
 
 /// How far, relatively, the log-decay that a backend uses may lie from the one filled in: 10 u of
 /// the state, and twice (4 + 5 L) u of double, L = |log(t + t_0)| + |log t_ref| <= 60 for positions
-/// up to 2^62 and horizons up to 1e7, where it is a polynomial in log-time (decay/post.hpp). A decay of
-/// a test may state its own, `log_error`, in u of the state.
+/// up to 2^62 and horizons up to 1e7, where it is a polynomial in log-time (decay/post.hpp). A decay
+/// of a test may state its own, `log_error`, in u of the state.
 template <class Decay, class State>
 double log_slack() {
   if constexpr (requires { Decay::log_error; })
-    return Decay::log_error * static_cast<double>(std::numeric_limits<real_of_t<State>>::epsilon()) / 2;
+    return Decay::log_error *
+           static_cast<double>(std::numeric_limits<real_of_t<State>>::epsilon()) / 2;
   else if constexpr (detail::in_log_time<Decay, State>)
     return 5 * static_cast<double>(std::numeric_limits<real_of_t<State>>::epsilon()) +
            608 * 0x1p-53;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -170,10 +169,9 @@ class selective_decay {
     std::span<const Param> alpha() const {
       return taper_ ? taper_->alpha() : std::span<const Param>();
     }
-    /// The taper, if there is one, and what becomes of a raw step.
+    /// The taper, if any; what becomes of raw steps; and these, which a scan must not overwrite.
     const std::optional<post_taper::bound<Param>>& taper() const { return taper_; }
     detail::positive_step_options step_options() const { return steps_.options(); }
-    /// The raw steps, which a scan must not overwrite.
     const strided_view<const T, Axis>& view() const { return steps_.view(); }
 
     /// Read the raw steps of another array from now on: the next piece, or the one step of a decode

@@ -12,9 +12,9 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 /// Single pass with decoupled look-back over columns of adjacent channels.
 ///
 /// A tile is 32 V channels wide and Warps Depth steps deep. A lane keeps V channels of Depth steps,
-/// so that the steps need no shuffles; warps meet in shared memory; warp 0 looks back, each lane for
-/// its own channels: to the nearest state, and then forward again, map by map in the order of time,
-/// so that every state between tiles is the same number whichever state was found.
+/// so that the steps need no shuffles; warps meet in shared memory; warp 0 looks back, each lane
+/// for its own channels: to the nearest state, and then forward again, map by map in the order of
+/// time, so that every state between tiles is the same number whichever state was found.
 /// Tiles are drawn by ticket, chunk by chunk, so that the tiles before one have been drawn.
 ///
 /// @tparam Cuts  whether there are packed sequences, resets or snapshots
@@ -148,8 +148,7 @@ struct column_scan {
       const auto states_in = [&](index_t j) {
         bool all_states = true;
         EBB_UNROLL for (int v = 0; v < V; ++v) {
-          const tile_status status =
-              descriptor::get(c, word_of(j, v), p.tiles.epoch, some[v]);
+          const tile_status status = descriptor::get(c, word_of(j, v), p.tiles.epoch, some[v]);
           all_states = all_states && status == tile_status::prefix;
           some[v].cut = status == tile_status::prefix;  // from here on: h -> b
         }
@@ -191,19 +190,20 @@ struct column_scan {
       if (!in) continue;
       inside |= word32{1} << j;
       const index_t t = p.step(start + j);
-      fetch(c, p.in, b, t, count, [&](int v) { return k + v; }, data[j]);
+      fetch(
+          c, p.in, b, t, count, [&](int v) { return k + v; }, data[j]);
       if constexpr (steps_of::reads_values)
-        fetch(c, p.gate.values, b, t, count, [&](int v) { return p.gate.column(k + v); },
-              values[j]);
+        fetch(
+            c, p.gate.values, b, t, count, [&](int v) { return p.gate.column(k + v); }, values[j]);
     }
     // Lane j makes what step j has in common for all channels.
     typename steps_of::time_part own_time{};
     if constexpr (Gate::keeps_time) {
       index_t position = own.position;
       if constexpr (!Cuts)
-        position = p.step(start + lane_of_step(c)) +
-                   (p.where.first_positions != nullptr ? c.load_cached(p.where.first_positions + b)
-                                                       : 1);
+        position =
+            p.step(start + lane_of_step(c)) +
+            (p.where.first_positions != nullptr ? c.load_cached(p.where.first_positions + b) : 1);
       own_time = p.gate.time(c, position > 0 ? position : 1);
     }
     typename steps_of::channel_part channels[V];

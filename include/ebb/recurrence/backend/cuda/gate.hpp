@@ -177,9 +177,8 @@ struct gate_maker<shifted_decay<Decay>, State> {
   using gate = typename gate_maker<Decay, State>::gate;
   template <class Launcher, class Body>
   static void choose(Launcher& launcher, const shifted_decay<Decay>& decay, const Body& body) {
-    with_gate<State>(launcher, decay.decay(), [&](const auto& gate) {
-      body(gate.moved(decay.first(), decay.later()));
-    });
+    with_gate<State>(launcher, decay.decay(),
+                     [&](const auto& gate) { body(gate.moved(decay.first(), decay.later())); });
   }
 };
 

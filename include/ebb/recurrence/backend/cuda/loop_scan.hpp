@@ -44,7 +44,8 @@ struct loop_scan {
     const auto channel = p.gate.channel(c, k);
     index_t kept = 0;  // the snapshot that comes next, as the steps are walked
     if (where.snapshot_count > 0)
-      kept = count_up_to(c, where.snapshot_steps, where.snapshot_count, p.reverse ? end - 1 : begin - 1) -
+      kept = count_up_to(c, where.snapshot_steps, where.snapshot_count,
+                         p.reverse ? end - 1 : begin - 1) -
              (p.reverse ? 1 : 0);
     for (index_t i = 0; i < end - begin; i += Ahead) {
       const int count = static_cast<int>(end - begin - i < Ahead ? end - begin - i : Ahead);
@@ -74,8 +75,7 @@ struct loop_scan {
         }
       }
     }
-    if (where.final.data != nullptr)
-      c.store(where.final.at(b, s, k), packed<State, 1>{{h}});
+    if (where.final.data != nullptr) c.store(where.final.at(b, s, k), packed<State, 1>{{h}});
   }
 };
 

@@ -15,8 +15,8 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 
 /// What states the kernels have.
 template <class State>
-concept device_state = std::same_as<real_of_t<State>, float> ||
-    std::same_as<real_of_t<State>, double>;
+concept device_state = std::same_as < real_of_t<State>,
+float > || std::same_as<real_of_t<State>, double>;
 
 /// The map h -> A h + b, or, where it is a cut, h -> b for every h, NaN and infinity included.
 ///
@@ -256,8 +256,8 @@ struct packed_map {
   word32 rest;
 
   static EBB_DEVICE packed_map of(const step_map<State>& m) {
-    return {m.a, m.b, static_cast<word32>(m.exponent + 8) | (m.whole ? 16u : 0u) |
-                          (m.cut ? 32u : 0u)};
+    return {m.a, m.b,
+            static_cast<word32>(m.exponent + 8) | (m.whole ? 16u : 0u) | (m.cut ? 32u : 0u)};
   }
   EBB_DEVICE step_map<State> map() const {
     return {a, b, static_cast<int>(rest & 15u) - 8, (rest & 16u) != 0, (rest & 32u) != 0};

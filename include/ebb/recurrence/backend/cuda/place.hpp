@@ -70,8 +70,7 @@ class place_finder {
 
  private:
   EBB_NO_EXEC_CHECK template <class Context, class State>
-  EBB_DEVICE void find(Context& c, const device_sequences<State>& where, index_t steps,
-                       index_t t) {
+  EBB_DEVICE void find(Context& c, const device_sequences<State>& where, index_t steps, index_t t) {
     if (where.offsets == nullptr) {
       sequence_ = 0, begin_ = 0, end_ = steps;
       return;

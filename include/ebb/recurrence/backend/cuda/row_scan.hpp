@@ -50,8 +50,8 @@ EBB_DEVICE auto look_back(Context& c, index_t chunk, word32 epoch, const WordOf&
 
 /// Single pass with decoupled look-back over rows of adjacent steps.
 ///
-/// A warp owns Runs runs of 32 V steps, a lane V adjacent ones in each, so that loads are coalesced;
-/// runs are scanned by Kogge and Stone's network, warps meet in shared memory, tiles by look_back.
+/// A warp owns Runs runs of 32 V steps, a lane V adjacent ones in each: loads are coalesced. Runs
+/// are scanned by Kogge and Stone's network, warps meet in shared memory, tiles by look_back.
 /// Tiles are drawn by ticket, chunk by chunk, so that the tiles before one have been drawn.
 ///
 /// @tparam Cuts  whether there are packed sequences, resets or snapshots
@@ -193,21 +193,18 @@ struct row_scan {
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
       typename steps_of::time_part times[V]{};
-      if constexpr (!Cuts)
-        p.gate.times(c, first + (p.reverse ? p.steps - i - V : i), times);
+      if constexpr (!Cuts) p.gate.times(c, first + (p.reverse ? p.steps - i - V : i), times);
       EBB_UNROLL for (int j = 0; j < V; ++j) {
         w[r][j] = algebra::identity_weight();
         x[r][j] = State(0);
         if (!bit(inside, r, j)) continue;
         if constexpr (Cuts) {
-          const step_place place =
-              finder.at(c, p.where, p.steps, p.reverse, b, p.step(i + j));
+          const step_place place = finder.at(c, p.where, p.steps, p.reverse, b, p.step(i + j));
           w[r][j] = p.gate.weight(c, channel, p.gate.time(c, place.position), values[r][j]);
           x[r][j] = steps_of::gained(c, w[r][j], data[r][j]);
           if (place.first || place.reset) {
-            const State h = place.reset
-                                ? State(0)
-                                : steps_of::initial(c, p.where, b, place.sequence, k);
+            const State h =
+                place.reset ? State(0) : steps_of::initial(c, p.where, b, place.sequence, k);
             x[r][j] = algebra::step(c, w[r][j], h, x[r][j]);
             cuts |= word32{1} << (r * V + j);
           }
@@ -221,11 +218,10 @@ struct row_scan {
 
   // The elements of a run that are inside.
   EBB_NO_EXEC_CHECK template <class Context, class D>
-  static EBB_DEVICE void fetch(Context& c, const params& p, const operand<const D>& from,
-                               index_t b, index_t k, index_t i, word32 inside, D (&to)[V]) {
+  static EBB_DEVICE void fetch(Context& c, const params& p, const operand<const D>& from, index_t b,
+                               index_t k, index_t i, word32 inside, D (&to)[V]) {
     if (from.runs && inside == run_mask) {
-      const packed<D, V> some =
-          c.template load<V>(from.at(b, p.reverse ? p.steps - i - V : i, k));
+      const packed<D, V> some = c.template load<V>(from.at(b, p.reverse ? p.steps - i - V : i, k));
       EBB_UNROLL for (int j = 0; j < V; ++j) to[j] = walked(p.reverse, some.v, j);
     } else {
       EBB_UNROLL for (int j = 0; j < V; ++j) {
@@ -242,8 +238,7 @@ struct row_scan {
       c.store(p.out.at(b, p.reverse ? p.steps - i - V : i, k), some);
     } else {
       EBB_UNROLL for (int j = 0; j < V; ++j) {
-        if ((inside >> j & 1u) != 0)
-          c.store(p.out.at(b, p.step(i + j), k), packed<T, 1>{{y.v[j]}});
+        if ((inside >> j & 1u) != 0) c.store(p.out.at(b, p.step(i + j), k), packed<T, 1>{{y.v[j]}});
       }
     }
   }

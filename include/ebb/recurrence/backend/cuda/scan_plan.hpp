@@ -12,8 +12,8 @@
 #include <ebb/core/overlap.hpp>
 #include <ebb/recurrence/backend/cuda/column_scan.hpp>
 #include <ebb/recurrence/backend/cuda/copy_states.hpp>
-#include <ebb/recurrence/backend/cuda/loop_scan.hpp>
 #include <ebb/recurrence/backend/cuda/logistic_gate.hpp>
+#include <ebb/recurrence/backend/cuda/loop_scan.hpp>
 #include <ebb/recurrence/backend/cuda/row_scan.hpp>
 #include <ebb/recurrence/backend/cuda/steps_gate.hpp>
 #include <ebb/recurrence/concept.hpp>
@@ -38,14 +38,14 @@ struct scan_tiles {
 
 /// Whether a call goes by loops (loop_scan) and not by tiles.
 ///
-/// Tiles make the parallelism that few channels do not have; they cost compositions and the wait for
-/// the tiles before. A loop needs enough threads to keep the memory busy, with about 64 bytes each
-/// on their way: some 256 a processor make 16 KB, near what latency times bandwidth asks for. Of
-/// packed sequences the longest counts, for which all wait. Rows of adjacent steps are read together
-/// by tiles only, so that there only short sequences go by loops.
+/// Tiles make the parallelism that few channels do not have; they cost compositions and the wait
+/// for the tiles before. A loop needs enough threads to keep the memory busy, with about 64 bytes
+/// each on their way: some 256 a processor make 16 KB, near what latency times bandwidth asks for.
+/// Of packed sequences the longest counts, for which all wait. Rows of adjacent steps are read
+/// together by tiles only, so that there only short sequences go by loops.
 /// This is an estimate; no GPU has measured it.
-/// @param threads  sequences times channels, of all batch entries, weighed by their length over that
-///   of the longest
+/// @param threads  sequences times channels, of all batch entries, weighed by their length over
+///   that of the longest
 constexpr bool goes_by_loops(bool steps_adjacent, index_t longest, index_t shortest,
                              index_t threads, index_t processors) {
   return longest <= shortest || (!steps_adjacent && threads >= 256 * processors);
@@ -64,8 +64,7 @@ constexpr double scan_error_bound(index_t steps, const step_kind& kind) {
 template <template <class> class Tiles, class Launcher, class Decay, class T, class InAxis,
           class OutAxis, class State>
 class scan_plan {
-  static_assert(device_state<State>,
-                "ebb::cuda: states must be float, double or complex of these");
+  static_assert(device_state<State>, "ebb::cuda: states must be float, double or complex of these");
   static_assert(has_gate<Decay, State>,
                 "ebb::cuda: no kernel makes this decay; there are stored and constant ones, "
                 "post_taper, selective_decay, sigmoid_gate and irregular_decay, bound to rates of "
@@ -130,7 +129,9 @@ class scan_plan {
 
   template <class Gate>
   static void loop(Launcher& launcher, const scan_params<T, State, Gate>& p, bool only_empty) {
-    using kernel = loop_scan<T, State, Gate, gain, tiles::ahead>;
+    // The times of steps need registers too.
+    constexpr int ahead = Gate::keeps_time ? tiles::ahead / 2 : tiles::ahead;
+    using kernel = loop_scan<T, State, Gate, gain, ahead>;
     launcher.template launch<kernel>(blocks_of<kernel>(p.batches * p.where.count * p.channels),
                                      {p, only_empty});
   }
@@ -150,9 +151,9 @@ class scan_plan {
       if (some_empty) loop(launcher, p, true);
     }
     if (in_place) move_initial(launcher, p);
-    const bool whole = where.offsets.empty() || (where.offsets.size() == 2 &&
-                                                 where.offsets[0] == 0 &&
-                                                 where.offsets[1] == p.steps);
+    const bool whole =
+        where.offsets.empty() ||
+        (where.offsets.size() == 2 && where.offsets[0] == 0 && where.offsets[1] == p.steps);
     if (whole && where.resets.empty() && where.snapshot_steps.empty())
       with_cuts<false>(launcher, p);
     else
@@ -198,8 +199,7 @@ class scan_plan {
     p.in.runs = runs(p.in);
     p.out.runs = runs(p.out);
     if constexpr (scan_steps<T, State, Gate, gain>::reads_values)
-      p.gate.values.runs =
-          (steps_adjacent || p.gate.own_columns()) && runs(p.gate.values);
+      p.gate.values.runs = (steps_adjacent || p.gate.own_columns()) && runs(p.gate.values);
     const index_t chunks = (p.steps + Kernel::tile - 1) / Kernel::tile;
     p.tiles = launcher.tiles(chunks * descriptors * Kernel::descriptor::words);
     launcher.template launch<Kernel>(chunks * columns, p);

@@ -16,8 +16,8 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 /// Selective decay: log a = -r clamp(softplus(raw + bias), low, high), and a taper's factor.
 ///
 /// Accuracy, u that of the states' type: log a relatively within (11 + |raw| + |bias| + |x|) u,
-/// x = raw + bias (the sum, its parts where wider, exp within 4u, log1p 2u, a sum, a limit, the rate,
-/// a product), tapered the factor's error and u more.
+/// x = raw + bias (the sum, its parts where wider, exp within 4u, log1p 2u, a sum, a limit, the
+/// rate, a product), tapered the factor's error and u more.
 template <class D, class State, bool Tapered>
 struct selective_gate {
   using Real = real_of_t<State>;
@@ -94,8 +94,8 @@ concept selective_bound = requires(const Decay& decay) {
 };
 
 template <class Decay>
-using viewed_value = typename std::remove_cvref_t<
-    decltype(std::declval<const Decay&>().view())>::value_type;
+using viewed_value =
+    typename std::remove_cvref_t<decltype(std::declval<const Decay&>().view())>::value_type;
 template <selective_bound Decay, class State, bool Tapered>
 using selective_gate_of = selective_gate<viewed_value<Decay>, State, Tapered>;
 
@@ -128,8 +128,7 @@ struct gate_maker<Decay, State> {
     for (std::size_t k = 0; k < channels.size(); ++k) {
       channels[k].minus_rate = static_cast<Real>(-decay.rates()[k]);
       const std::size_t column = k / static_cast<std::size_t>(options.steps_for);
-      if (!bias.empty())
-        channels[k].bias = static_cast<Real>(bias[bias.size() == 1 ? 0 : column]);
+      if (!bias.empty()) channels[k].bias = static_cast<Real>(bias[bias.size() == 1 ? 0 : column]);
       if constexpr (Tapered) channels[k].alpha = split_number<Real>::of(decay.alpha()[k]);
     }
     if constexpr (Tapered) g.clock = taper_clock<Real>::of(*decay.taper());
@@ -158,8 +157,7 @@ struct irregular_gate : timeless {
   EBB_NO_EXEC_CHECK template <class Context>
   EBB_DEVICE step_weight_t<State, form> weight(Context& c, const Param& minus_rate, no_part,
                                                const D& dt) const {
-    return weight_of_log(
-        c, scalar_as<State>(by_real(minus_rate, static_cast<double>(loaded(dt)))));
+    return weight_of_log(c, scalar_as<State>(by_real(minus_rate, static_cast<double>(loaded(dt)))));
   }
   irregular_gate moved(const block_origin& first, index_t) const {
     irregular_gate result = *this;

@@ -14,8 +14,8 @@
 
 namespace ebb::inline EBB_ABI::detail::gpu {
 
-/// log2((t + t_0) / t_ref), high + low, and an exponent alpha of a channel. In float both are pairs:
-/// a logarithm of 60 times 2^-24 would already be 36 units of log a.
+/// log2((t + t_0) / t_ref), high + low, and an exponent alpha of a channel. In float both are
+/// pairs: a logarithm of 60 times 2^-24 would already be 36 units of log a.
 template <class Real>
 struct split_number;
 template <>
@@ -34,8 +34,8 @@ struct split_number<double> {
 
 /// The factor ((t + t_0) / t_ref)^-alpha.
 ///
-/// Accuracy, u that of Real: float: 5u (exp2 within 4u, its argument within 2^-25 + 2^-27), whatever
-/// the position; after `times` 6u. double: (4 + 3 L) u, L as in decay/post.hpp.
+/// Accuracy, u that of Real: float: 5u (exp2 within 4u, its argument within 2^-25 + 2^-27),
+/// whatever the position; after `times` 6u. double: (4 + 3 L) u, L as in decay/post.hpp.
 template <class Real>
 struct taper_clock {
   using time_part = split_number<Real>;
@@ -142,8 +142,8 @@ struct gate_maker<post_taper::bound<double>, State> {
     using Real = real_of_t<State>;
     std::vector<typename gate::channel_part> channels;
     for (std::size_t k = 0; k < decay.rates().size(); ++k)
-      channels.push_back({static_cast<Real>(-decay.rates()[k]),
-                          split_number<Real>::of(decay.alpha()[k])});
+      channels.push_back(
+          {static_cast<Real>(-decay.rates()[k]), split_number<Real>::of(decay.alpha()[k])});
     return {taper_clock<Real>::of(decay),
             launcher.upload(std::span<const typename gate::channel_part>(channels))};
   }
