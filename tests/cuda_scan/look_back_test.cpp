@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-back over many tiles, exactly: decays of 1 and -1 and whole numbers have no rounding in any
-// order of operations, and forget nothing.
+// Look-back over many tiles, exactly.
 #include <doctest/doctest.h>
 
-#include "support/emulated_scan.hpp"
+#include "cuda_scan/exact.hpp"
 
 namespace {
 
@@ -12,51 +11,21 @@ using ebb::channel_major;
 using ebb::index_t;
 using ebb::time_major;
 
-template <class Axis>
-ebb::array<float, Axis> integers(const ebb::extents& size, std::uint64_t seed, bool signs) {
-  ebb::array<float, Axis> values(size);
-  ebb::test::draws random(seed);
-  for (index_t i = 0; i < size.batches * size.steps * size.channels; ++i)
-    values.data()[i] =
-        signs ? (random.bits() % 2 == 0 ? 1.0f : -1.0f) : static_cast<float>(random.integer(-3, 3));
-  return values;
-}
-
-// New data in every launch: what an old descriptor says is wrong.
-template <class Backend, class Axis>
-void check_exact(const ebb::extents& size, int launches, std::uint64_t seed) {
-  for (int n = 0; n < launches; ++n) {
-    const auto factors = integers<Axis>(size, seed + 10 * n, true);
-    const auto in = integers<Axis>(size, seed + 10 * n + 1, false);
-    const auto initial = integers<time_major>({size.batches, 1, size.channels}, seed + n, false);
-    for (const ebb::direction order : {ebb::direction::forward, ebb::direction::reverse}) {
-      ebb::array<float, Axis> out(size), right(size);
-      ebb::array<float> last(initial.size()), right_last(initial.size());
-      ebb::sequences<float> where{.initial_states = initial.view(), .final_states = last.view()};
-      scan(factors, in, out, where, {order}, Backend{});
-      where.final_states = right_last.view();
-      scan(factors, in, right, where, {order});
-      CHECK(ebb::test::same_bits(out, right));
-      CHECK(ebb::test::same_bits(last, right_last));
-    }
-  }
-}
-
 using crowd = ebb::test::emulated_scan<ebb::test::small_tiles, false, 48>;
 
 TEST_CASE("more than 32 tiles, 48 of them at once, in every order") {
   for (const auto& how : emulator::schedules(7)) {
     if (how.switch_at_accesses) continue;
     crowd::shared_launcher() = crowd::make_launcher(how);
-    check_exact<crowd, time_major>({2, 4 * 41 + 3, 3}, 1, 20);
-    check_exact<crowd, channel_major>({1, 256 * 40 + 3, 1}, 1, 21);
+    ebb::test::check_exact<crowd, time_major>({2, 4 * 41 + 3, 3}, 1, 20);
+    ebb::test::check_exact<crowd, channel_major>({1, 256 * 40 + 3, 1}, 1, 21);
   }
 }
 
 TEST_CASE("descriptors of the launch before") {
   crowd::shared_launcher() = crowd::make_launcher({});
-  check_exact<crowd, time_major>({1, 4 * 36, 130}, 3, 30);
-  check_exact<crowd, channel_major>({1, 256 * 36, 1}, 3, 31);
+  ebb::test::check_exact<crowd, time_major>({1, 4 * 36, 130}, 3, 30);
+  ebb::test::check_exact<crowd, channel_major>({1, 256 * 36, 1}, 3, 31);
 }
 
 TEST_CASE("switches at every access") {
@@ -64,17 +33,9 @@ TEST_CASE("switches at every access") {
     if (!how.switch_at_accesses) continue;
     using few = ebb::test::emulated_scan<ebb::test::small_tiles, false, 3>;
     few::shared_launcher() = few::make_launcher(how);
-    check_exact<few, time_major>({1, 19, 5}, 1, 40);
-    check_exact<few, channel_major>({2, 256 * 3 - 1, 1}, 1, 41);
+    ebb::test::check_exact<few, time_major>({1, 19, 5}, 1, 40);
+    ebb::test::check_exact<few, channel_major>({2, 256 * 3 - 1, 1}, 1, 41);
   }
-}
-
-TEST_CASE("tiles as they are shipped") {
-  using shipped = ebb::test::emulated_scan<ebb::test::shipped_tiles, false, 2>;
-  check_exact<shipped, time_major>({1, 300, 132}, 1, 50);
-  check_exact<shipped, time_major>({1, 131, 3}, 1, 51);
-  check_exact<shipped, channel_major>({1, 4096 * 2 + 4, 2}, 1, 52);
-  check_exact<shipped, channel_major>({1, 4097, 1}, 1, 53);
 }
 
 TEST_CASE("packed sequences, resets and snapshots over many tiles") {
@@ -82,9 +43,9 @@ TEST_CASE("packed sequences, resets and snapshots over many tiles") {
     using Axis = decltype(axis);
     const ebb::extents size{2, steps, 3};
     const auto count = static_cast<index_t>(offsets.size()) - 1;
-    const auto factors = integers<Axis>(size, 60, true);
-    const auto in = integers<Axis>(size, 61, false);
-    const auto initial = integers<time_major>({2, count, 3}, 62, false);
+    const auto factors = ebb::test::integers<Axis>(size, 60, true);
+    const auto in = ebb::test::integers<Axis>(size, 61, false);
+    const auto initial = ebb::test::integers<time_major>({2, count, 3}, 62, false);
     std::vector<std::uint8_t> resets(static_cast<std::size_t>(2 * steps));
     ebb::test::draws random(63);
     for (auto& flag : resets) flag = random.integer(0, 200) == 0;
