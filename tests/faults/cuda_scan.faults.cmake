@@ -11,8 +11,6 @@ fault("row: no barrier after the maps of warps" ${row} 2 "c.sync_block();" "" ${
 fault("row: no barrier before the carry" ${row} 3 "c.sync_block();" "" ${exact})
 fault("row: operands of the lanes swapped" ${row} 1 "algebra::then(c, below, some)"
   "algebra::then(c, some, below)" ${exact})
-fault("row: the furthest state taken" ${row} 1 "std::countr_zero(states)"
-  "31 - std::countl_zero(states)" ${exact})
 fault("row: a window of 32 moved by 31" ${row} 1 "window -= warp_size" "window -= warp_size - 1" ${exact})
 fault("row: the map of the nearest tile left out" ${row} 1 "for (--lane; lane >= 0; --lane)"
   "for (--lane; lane > 0; --lane)" ${exact})

@@ -214,8 +214,8 @@ class post_taper {
     }
     /// @throws shape_error unless there are N gradients of each kind, or none.
     void check(const extents& size, const gradients& sums) const {
-      for (const auto& some : {sums.rates, sums.alpha})
-        if (!some.empty()) detail::require_sums(some.size(), size.channels, "post_taper");
+      if (!sums.rates.empty()) detail::require_sums(sums.rates.size(), size.channels, "post_taper");
+      if (!sums.alpha.empty()) detail::require_sums(sums.alpha.size(), size.channels, "post_taper");
     }
 
    private:

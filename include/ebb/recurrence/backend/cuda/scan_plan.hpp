@@ -26,8 +26,15 @@ template <class State>
 struct scan_tiles {
   /// Elements of a lane side by side: 16 bytes of states.
   static constexpr int width = 16 / static_cast<int>(sizeof(State));
-  /// Time-major: 32 width channels, 128 steps; registers for 8 steps of a lane.
-  static constexpr int column_warps = 16, column_depth = 8;
+  /// Time-major: 32 width channels, 128 steps; registers for 8 steps of a lane. Half as many where
+  /// a gate or complex numbers need more of them.
+  template <class Gate>
+  static constexpr int column_warps = is_complex<State> ||
+                                              (Gate::keeps_time &&
+                                               !std::is_same_v<typename Gate::value, no_values>)
+                                          ? 8
+                                          : 16;
+  static constexpr int column_depth = 8;
   /// Channel-major: 8 warps with runs of 32 width steps.
   static constexpr int row_warps = 8, row_runs = 4;
   /// Steps that a thread of loop_scan reads ahead.
@@ -180,8 +187,8 @@ class scan_plan {
       const index_t rows = p.batches * p.channels;
       tiled<kernel>(launcher, p, rows, rows);
     } else {
-      using kernel = column_scan<T, State, Gate, gain, Cuts, tiles::width, tiles::column_warps,
-                                 tiles::column_depth>;
+      using kernel = column_scan<T, State, Gate, gain, Cuts, tiles::width,
+                                 tiles::template column_warps<Gate>, tiles::column_depth>;
       const index_t columns = p.batches * ((p.channels + kernel::width - 1) / kernel::width);
       tiled<kernel>(launcher, p, columns, columns * kernel::width);
     }
