@@ -28,6 +28,15 @@ TEST_CASE("descriptors of the launch before") {
   ebb::test::check_exact<crowd, channel_major>({1, 256 * 36, 1}, 3, 31);
 }
 
+TEST_CASE("epochs and tickets start anew") {
+  using few = ebb::test::emulated_scan<ebb::test::small_tiles, false, 3>;
+  using ebb::detail::gpu::tile_numbering;
+  few::shared_launcher() = emulator::launcher(
+      {}, index_t{1} << 40, tile_numbering(tile_numbering::last_epoch - 3, 0xffffffe0u));
+  ebb::test::check_exact<few, time_major>({1, 30, 3}, 2, 70);
+  ebb::test::check_exact<few, channel_major>({1, 256 * 3, 1}, 2, 71);
+}
+
 TEST_CASE("switches at every access") {
   for (const auto& how : emulator::schedules(9)) {
     if (!how.switch_at_accesses) continue;

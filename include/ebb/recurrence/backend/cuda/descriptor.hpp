@@ -24,6 +24,7 @@ enum class tile_status : word32 { none = 0, aggregate = 1, prefix = 2 };
 template <device_state State>
 struct tile_descriptor {
   using map = step_map<State>;
+  static_assert(tile_numbering::last_epoch >> 24 == 0);
   static constexpr int words = 2 * static_cast<int>(sizeof(State)) / 4;
 
   EBB_NO_EXEC_CHECK template <class Context>

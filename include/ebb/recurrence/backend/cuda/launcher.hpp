@@ -19,14 +19,14 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 struct tile_buffer {
   word64* words = nullptr;  ///< 256-byte aligned
   word32* ticket = nullptr;
-  word32 epoch = 0;  ///< in 1 .. 2^30 - 1: a flag has two bits more for a status
+  word32 epoch = 0;  ///< in 1 .. 2^24 - 1: a flag has eight bits more
   word32 first_ticket = 0;
 };
 
 /// Numbers the launches that use one tile buffer.
 class tile_numbering {
  public:
-  static constexpr word32 last_epoch = (word32{1} << 30) - 1;
+  static constexpr word32 last_epoch = (word32{1} << 24) - 1;
 
   explicit tile_numbering(word32 epoch = 0, word32 tickets = 0)
       : epoch_(epoch), tickets_(tickets) {}
