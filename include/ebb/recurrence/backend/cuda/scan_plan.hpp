@@ -197,6 +197,9 @@ class scan_plan {
   template <class Kernel, class Gate>
   static void tiled(Launcher& launcher, scan_params<T, State, Gate>& p, index_t columns,
                     index_t descriptors) {
+    const index_t chunks = (p.steps + Kernel::tile - 1) / Kernel::tile;
+    constexpr index_t most = (index_t{1} << 31) - 1;  // blocks of a launch
+    if (columns > most / chunks) return loop(launcher, p, false);
     const extents size{p.batches, p.steps, p.channels};
     // In reverse runs of steps are counted from the end.
     const bool whole = !steps_adjacent || !p.reverse || p.steps % tiles::width == 0;
@@ -207,7 +210,6 @@ class scan_plan {
     p.out.runs = runs(p.out);
     if constexpr (scan_steps<T, State, Gate, gain>::reads_values)
       p.gate.values.runs = (steps_adjacent || p.gate.own_columns()) && runs(p.gate.values);
-    const index_t chunks = (p.steps + Kernel::tile - 1) / Kernel::tile;
     p.tiles = launcher.tiles(chunks * descriptors * Kernel::descriptor::words);
     launcher.template launch<Kernel>(chunks * columns, p);
   }
