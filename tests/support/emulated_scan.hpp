@@ -17,9 +17,11 @@ namespace ebb::test {
 template <class State>
 struct small_tiles {
   static constexpr int width = detail::gpu::scan_tiles<State>::width;
+  static constexpr int column_warps = 2, row_warps = 2, row_runs = 1;
   template <class Gate>
-  static constexpr int column_warps = 2;
-  static constexpr int column_depth = 2, row_warps = 2, row_runs = 1, ahead = 4;
+  static constexpr int column_depth = 2;
+  template <class Gate>
+  static constexpr int ahead = 4;
   static constexpr index_t column_shortest = 0, row_shortest = 0;
 };
 /// Tiles as they are, but no call is too short for them.

@@ -26,19 +26,22 @@ template <class State>
 struct scan_tiles {
   /// Elements of a lane side by side: 16 bytes of states.
   static constexpr int width = 16 / static_cast<int>(sizeof(State));
-  /// Time-major: 32 width channels, 128 steps; registers for 8 steps of a lane. Half as many where
-  /// a gate or complex numbers need more of them.
+  /// Whether a gate, or complex numbers, leave few registers for steps.
   template <class Gate>
-  static constexpr int column_warps = is_complex<State> ||
-                                              (Gate::keeps_time &&
-                                               !std::is_same_v<typename Gate::value, no_values>)
-                                          ? 8
-                                          : 16;
-  static constexpr int column_depth = 8;
+  static constexpr bool crowded = is_complex<State> ||
+                                  (Gate::keeps_time &&
+                                   !std::is_same_v<typename Gate::value, no_values>);
+  /// Time-major: 32 width channels, 128 steps, of which a lane has 8 in registers; or 64 and 4.
+  static constexpr int column_warps = 16;
+  template <class Gate>
+  static constexpr int column_depth = crowded<Gate> ? 4 : 8;
   /// Channel-major: 8 warps with runs of 32 width steps.
   static constexpr int row_warps = 8, row_runs = 4;
   /// Steps that a thread of loop_scan reads ahead.
-  static constexpr int ahead = 8;
+  template <class Gate>
+  static constexpr int ahead = crowded<Gate>      ? 2
+                               : Gate::keeps_time ? 4
+                                                  : 8;
   /// Sequences up to here go by loops: fewer steps than two warps of a tile, or a run, have.
   static constexpr index_t column_shortest = 16, row_shortest = 32 * width;
 };
@@ -136,9 +139,7 @@ class scan_plan {
 
   template <class Gate>
   static void loop(Launcher& launcher, const scan_params<T, State, Gate>& p, bool only_empty) {
-    // The times of steps need registers too.
-    constexpr int ahead = Gate::keeps_time ? tiles::ahead / 2 : tiles::ahead;
-    using kernel = loop_scan<T, State, Gate, gain, ahead>;
+    using kernel = loop_scan<T, State, Gate, gain, tiles::template ahead<Gate>>;
     launcher.template launch<kernel>(blocks_of<kernel>(p.batches * p.where.count * p.channels),
                                      {p, only_empty});
   }
@@ -187,8 +188,8 @@ class scan_plan {
       const index_t rows = p.batches * p.channels;
       tiled<kernel>(launcher, p, rows, rows);
     } else {
-      using kernel = column_scan<T, State, Gate, gain, Cuts, tiles::width,
-                                 tiles::template column_warps<Gate>, tiles::column_depth>;
+      using kernel = column_scan<T, State, Gate, gain, Cuts, tiles::width, tiles::column_warps,
+                                 tiles::template column_depth<Gate>>;
       const index_t columns = p.batches * ((p.channels + kernel::width - 1) / kernel::width);
       tiled<kernel>(launcher, p, columns, columns * kernel::width);
     }
