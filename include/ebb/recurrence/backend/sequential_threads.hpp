@@ -56,8 +56,8 @@ class sequential_threads {
     if (pieces <= 1) return sequential{}.run(decay, data, where);
     // Whole heads as long as there are enough of them, else blocks of lanes.
     constexpr index_t block = detail::running_state<State>::block_lanes;
-    const index_t sequences_ = size.batches * where.count();
-    const index_t rows = sequences_ * size.heads;
+    const index_t runs = size.batches * where.count();
+    const index_t rows = runs * size.heads;
     const index_t cuts =
         rows >= pieces ? 1
                        : std::min((pieces + rows - 1) / rows, (size.values + block - 1) / block);
@@ -65,7 +65,7 @@ class sequential_threads {
     // Neighbouring heads of one sequence go together, so that they share what they read.
     const index_t heads = cuts > 1 ? 1 : std::max<index_t>(1, rows / pieces);
     const index_t groups = (size.heads + heads - 1) / heads;
-    executor_->run(sequences_ * groups * cuts, [&](index_t task) {
+    executor_->run(runs * groups * cuts, [&](index_t task) {
       const index_t lane = task % cuts * blocks * block, row = task / cuts;
       const index_t head = row % groups * heads, sequence = row / groups;
       if (lane >= size.values) return;

@@ -322,7 +322,7 @@ class state_panel {
           else
             add_exactly(high, low, x);
         }
-        // Next to infinity the rest of a sum is no number.
+        // Next to infinity the rest of a sum is no number. NOLINTNEXTLINE(misc-redundant-expression)
         low = low == low ? low : V{};
         const decayed<V> all = decay_of_pack(high, low);
         const auto is_near = high <= broadcast<V>(0x1.62e43p-1F);
