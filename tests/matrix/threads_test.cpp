@@ -9,25 +9,15 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/backwards_executor.hpp"
 #include "support/matrix_calls.hpp"
 #include "support/matrix_contract.hpp"
 
 namespace {
 
 using ebb::index_t;
+using ebb::test::backwards;
 using ebb::test::matrix_case;
-
-// Runs calls in the order last to first, as if there were so many threads.
-struct backwards {
-  explicit backwards(index_t count) : threads(count) {}
-  index_t threads, calls = 0;
-  template <class F>
-  void run(index_t count, const F& call) {
-    calls += count;
-    for (index_t i = count; i-- > 0;) call(i);
-  }
-  index_t concurrency() const { return threads; }
-};
 
 template <class Executor>
 ebb::sequential_threads<Executor> form_of(std::shared_ptr<Executor> executor) {

@@ -3,7 +3,6 @@
 /// @brief  The sequential form on several threads: over sequences, heads and lanes of V.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include <ebb/core/executor.hpp>
 #include <ebb/recurrence/backend/sequential.hpp>
+#include <ebb/recurrence/backend/state_pieces.hpp>
 
 namespace ebb::inline EBB_ABI {
 
@@ -42,7 +42,7 @@ class sequential_threads {
   /// @param minimum_work  least work that takes a thread of its own, >= 1
   /// @throws domain_error unless it is.
   explicit sequential_threads(std::shared_ptr<Executor> executor,
-                              index_t minimum_work = index_t{1} << 19)
+                              index_t minimum_work = detail::usual_state_work)
       : executor_(std::move(executor)), minimum_work_(minimum_work) {
     detail::require_domain(minimum_work >= 1, "sequential_threads", "need minimum_work >= 1",
                            minimum_work);
@@ -50,50 +50,16 @@ class sequential_threads {
 
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
-    const detail::matrix_shape size = detail::shape_of(data);
-    const index_t threads = std::clamp<index_t>(executor_->concurrency(), 1, index_t{1} << 16);
-    const index_t pieces = pieces_for(size, where, threads);
-    if (pieces <= 1) return sequential{}.run(decay, data, where);
-    // Whole heads as long as there are enough of them, else blocks of lanes.
-    constexpr index_t block = detail::running_state<State>::block_lanes;
-    const index_t runs = size.batches * where.count();
-    const index_t rows = runs * size.heads;
-    const index_t cuts =
-        rows >= pieces ? 1
-                       : std::min((pieces + rows - 1) / rows, (size.values + block - 1) / block);
-    const index_t blocks = ((size.values + block - 1) / block + cuts - 1) / cuts;
-    // Neighbouring heads of one sequence go together, so that they share what they read.
-    const index_t heads = cuts > 1 ? 1 : std::max<index_t>(1, rows / pieces);
-    const index_t groups = (size.heads + heads - 1) / heads;
-    executor_->run(runs * groups * cuts, [&](index_t task) {
-      const index_t lane = task % cuts * blocks * block, row = task / cuts;
-      const index_t head = row % groups * heads, sequence = row / groups;
-      if (lane >= size.values) return;
-      sequential::run_piece(
-          decay, data, where,
-          {sequence / where.count(), sequence % where.count(), head,
-           std::min(heads, size.heads - head), lane, std::min(blocks * block, size.values - lane)});
-    });
+    detail::run_state_pieces(
+        *executor_, detail::shape_of(data), where, minimum_work_,
+        [&](const detail::walk_piece& piece) { sequential::run_piece(decay, data, where, piece); });
   }
 
   const Executor& executor() const { return *executor_; }
 
  private:
-  template <class State>
-  index_t pieces_for(const detail::matrix_shape& size, const sequences<State>& where,
-                     index_t threads) const {
-    if (threads == 1 || size.steps == 0 || size.state() == 0 || size.heads == 0) return 1;
-    const index_t steps =
-        where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
-    const double work = static_cast<double>(size.batches) * static_cast<double>(steps) *
-                        static_cast<double>(size.heads * size.state());
-    const double most = work / static_cast<double>(minimum_work_);
-    // Some pieces a thread, so that one held up by something else does not hold up the call.
-    return most < 2 ? 1 : static_cast<index_t>(std::min(most, 4.0 * static_cast<double>(threads)));
-  }
-
   std::shared_ptr<Executor> executor_;
-  index_t minimum_work_ = index_t{1} << 19;
+  index_t minimum_work_ = detail::usual_state_work;
 };
 
 }  // namespace ebb::inline EBB_ABI
