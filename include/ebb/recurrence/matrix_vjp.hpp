@@ -63,7 +63,7 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
                 "ebb: matrix states take data of float, double, bfloat16 or half");
   static_assert(is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>, "ebb: the state must be at least as wide as the data");
-  auto&& bound = as_matrix_decay<State>(decay);
+  auto&& bound = as_decay<State>(decay);
   using Bound = std::remove_cvref_t<decltype(bound)>;
   static_assert(gain_of<Bound> == input_gain::one,
                 "ebb: matrix states take no averages; give the gain as weights");
