@@ -58,6 +58,17 @@ TEST_CASE("pieces, steps and positions") {
   ebb::test::check_positions<form, float, float>();
   ebb::test::check_positions<form, double, double>();
 }
+TEST_CASE("a taper over more steps than are filled at once") {
+  const ebb::test::matrix_case c{
+      .steps = 150, .heads = 3, .keys = 16, .values = 1, .decays = ebb::decay_per::key};
+  const ebb::test::matrix_problem<float, float> problem(c);
+  const auto decay = ebb::test::taper_of(c.heads * c.keys);
+  const auto data = problem.data<ebb::outer_data<float>>();
+  const auto before = problem.outputs.copy();
+  const auto truth = ebb::test::truth_of(decay, data, problem.where());
+  ebb::outer(decay, data, problem.where(), form{});
+  ebb::test::check_results<form>(problem, truth, before);
+}
 TEST_CASE("packed sequences and rollback") {
   ebb::test::check_packed<form, float, float>();
   ebb::test::check_rollback<form, double>();

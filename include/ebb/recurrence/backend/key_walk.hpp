@@ -141,18 +141,24 @@ class key_walk {
 
   void start() {
     const auto& before = where_.initial_states;
-    for (index_t h = 0; h < at_.heads; ++h) {
-      State* const to = state_ + h * up_;
-      std::fill_n(to, up_, State(0));
-      if (before.data() != nullptr)
-        std::copy_n(before.pointer(at_.batch, at_.sequence, (at_.first_head + h) * size_.keys),
-                    size_.keys, to);
-    }
+    std::fill_n(state_, at_.heads * up_, State(0));
+    if (before.data() == nullptr) return;
+    const State* const from = before.pointer(at_.batch, at_.sequence, at_.first_head * size_.keys);
+    each_row([&](index_t here, index_t there, index_t count) {
+      std::copy_n(from + there, count, state_ + here);
+    });
   }
   void keep(const strided_view<State>& states, index_t row) const {
-    for (index_t h = 0; h < at_.heads; ++h)
-      std::copy_n(state_ + h * up_, size_.keys,
-                  states.pointer(at_.batch, row, (at_.first_head + h) * size_.keys));
+    State* const to = states.pointer(at_.batch, row, at_.first_head * size_.keys);
+    each_row([&](index_t here, index_t there, index_t count) {
+      std::copy_n(state_ + here, count, to + there);
+    });
+  }
+  // f(where it begins here, where in the caller's states, how many) for all numbers of the states.
+  template <class F>
+  void each_row(const F& f) const {
+    if (up_ == size_.keys) return f(0, 0, at_.heads * up_);
+    for (index_t h = 0; h < at_.heads; ++h) f(h * up_, h * size_.keys, size_.keys);
   }
 
   // The weights of the decays of a panel, and what the decay weighs by.
