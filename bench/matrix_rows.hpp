@@ -36,8 +36,8 @@ inline const std::pair<matrix_decay, const char*> matrix_decays[] = {
     {matrix_decay::native, "native"},
     {matrix_decay::post, "post"}};
 
-/// How a row is evaluated, on how many threads, and which rows there are: of decoding, of decays that
-/// are ready.
+/// How a row is evaluated, on how many threads, and which rows there are: of decoding, of decays
+/// that are ready.
 template <class Form>
 struct matrix_form {
   std::string name;
@@ -187,8 +187,9 @@ class matrix_row {
   contest race_;
 };
 
-/// So many layers that their states, gone through in turn, come from memory each time: twice as much
-/// as the last cache holds. 0 where that is not known, or more than 2 GB or a quarter of the memory.
+/// So many layers that their states, gone through in turn, come from memory each time: twice as
+/// much as the last cache holds. 0 where that is not known, or more than 2 GB or a quarter of the
+/// memory.
 inline index_t layers_from_memory(const matrix_size& size) {
   double cache = 0;
   for (const auto& level : benchmark::CPUInfo::Get().caches)

@@ -17,8 +17,8 @@
 namespace bench {
 
 /// The recurrences as their formulas say, steps outside, heads inside: for each step all states
-/// of a layer go by. Lanes of V, or of K where V = 1, are adjacent and a loop that the compiler makes
-/// vectors of; the factors of the decays are ready. In double it is what both are checked against.
+/// of a layer go by. Lanes of V, or of K where V = 1, are adjacent and a loop that the compiler
+/// makes vectors of; the factors of the decays are ready. In double it is what both are checked against.
 template <class Real>
 class streaming_loop {
  public:

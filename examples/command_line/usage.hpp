@@ -21,8 +21,8 @@ class help_wanted : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The exit status of a program: that of run(); 0 after help; 2 for a usage_error and 1 for any other
-/// exception, whose message goes to standard error.
+/// The exit status of a program: that of run(); 0 after help; 2 for a usage_error and 1 for any
+/// other exception, whose message goes to standard error.
 template <class Run>
 int status_of(const char* program, const Run& run) {
   try {

@@ -7,8 +7,8 @@
 
 namespace ebb::test {
 
-/// Runs calls on the calling thread in the order last to first, as if there were so many threads, and
-/// counts them and the runs that they came in.
+/// Runs calls on the calling thread in the order last to first, as if there were so many threads,
+/// and counts them and the runs that they came in.
 struct backwards {
   explicit backwards(index_t count) : threads(count) {}
 

@@ -56,7 +56,7 @@ class automatic {
     return threads<Single, Executor>::error_bound(steps, kind);
   }
 
-  /// Of matrix states: that of key_lanes, which is above that of sequential, where nothing corrects.
+  /// Of matrix states: where nothing corrects that of key_lanes, the larger one.
   static constexpr double error_bound(index_t steps, index_t keys, bool corrected = true) {
     return corrected ? sequential::error_bound(steps, keys) : key_lanes::error_bound(steps, keys);
   }

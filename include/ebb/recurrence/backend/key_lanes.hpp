@@ -16,8 +16,8 @@ namespace ebb::inline EBB_ABI {
 /// each time; sums over the keys are made for as many heads at once as a vector has lanes.
 ///
 /// Cost: 3 T H K operations and the decay's own; one exponential for each log-decay, in vectors for
-/// float. Keys fill whole vectors, so K should be a multiple of their lanes. Stack: 100 KB. Allocates
-/// only for more than 24 KB of keys, 6000 in float.
+/// float. Keys fill whole vectors, so K should be a multiple of their lanes. Stack: 100 KB.
+/// Allocates only for more than 24 KB of keys, 6000 in float.
 /// Accuracy: error_bound below (docs/accuracy.md). Log-decays near 0 keep their digits. Cutting a
 /// sequence into pieces or steps changes no operation: same bits.
 struct key_lanes {

@@ -18,8 +18,8 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// The weights (decay/weight.hpp) of `count` filled numbers; w may be `filled`. A number's weight does
-/// not depend on its neighbours.
+/// The weights (decay/weight.hpp) of `count` filled numbers; w may be `filled`. A number's weight
+/// does not depend on its neighbours.
 template <decay_form Form, class State>
 void weights_by_packs(const State* filled, State* w, index_t count) {
   if constexpr (Form == decay_form::factor) {

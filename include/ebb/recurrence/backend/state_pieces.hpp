@@ -11,8 +11,8 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// Work, state elements times steps, that takes a thread of its own: two threads are taken from twice
-/// as much on, so that waking one is a small part of it.
+/// Work, state elements times steps, that takes a thread of its own: two threads are taken from
+/// twice as much on, so that waking one is a small part of it.
 inline constexpr index_t usual_state_work = index_t{1} << 19;
 
 /// In how many pieces a call is cut: 1 where it is too small to pay for several threads.
