@@ -59,8 +59,12 @@ namespace ebb::inline EBB_ABI {
 /// where raw and bias have one channel), tapered one exp per element and one log per step more.
 /// Accuracy: with x = raw + bias, u the unit roundoff of the parameters' type (double for float
 /// blocks), relative error of log a below (9 + max(1, |x|)) u, of steps as given 2 u; tapered
-/// (5 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. The published
-/// code takes softplus(x) = x for x > 20, which is less by 2.1e-9 at most. (docs/accuracy.md)
+/// (5 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. Float blocks of
+/// raw steps that are at most float: 11 u of float instead of that rounding, for softplus is
+/// evaluated in float, with x of more digits; below the smallest normal number, 3 (r + 1) of the
+/// smallest subnormal ones. (Rates, bias or limits below 2^-64 or above 2^64, but for 0 and no
+/// limit, or t_ref above 10^19: in double.) The published code takes softplus(x) = x for x > 20,
+/// which is less by 2.1e-9 at most. (docs/accuracy.md)
 /// Source: [Mamba], [Mamba2]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major, class Bias = double, bool Weighing = false>
 class selective_decay {

@@ -54,8 +54,9 @@ template <class Real>
 /// float blocks) and L as in decay/post.hpp (0 untapered), relative error of log a below
 /// (8 + 2 |x| + 6 L) u barring underflow, with exponents by gaps
 /// 16 L (max(1, log(r_max / r_min) / log T) + 1 / log T) u more; then one rounding to the block's
-/// type.
-/// (docs/accuracy.md) Source: [RWKV7]; the taper [PoST].
+/// type. Float blocks of gates that are at most float: 7 u of float instead of that rounding, for
+/// sigma is evaluated in float, with x of more digits (logits below 2^-64 or above 2^64 in size,
+/// but for 0: in double). (docs/accuracy.md) Source: [RWKV7]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major>
 class sigmoid_gate {
  public:
