@@ -2,10 +2,12 @@
 // The taper against its definition in 50 digits, and the properties it is chosen for.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <ebb/core/array.hpp>
+#include <ebb/core/exponential.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/spectrum/geometric.hpp>
 #include <ebb/spectrum/listed.hpp>
@@ -77,6 +79,30 @@ void check_accuracy(const post_taper& taper, const std::vector<double>& rates,
   }
   CHECK(worst <= 1);
   CHECK(worst > 0);
+}
+
+TEST_CASE("logarithms of positions without branches") {
+  double worst = 0;
+  const auto check = [&](double x) {
+    worst = std::max(worst, ebb::test::roundoffs(ebb::detail::log_of_whole(x), log(exact(x))));
+  };
+  CHECK(ebb::detail::log_of_whole(1) == 0);
+  for (int i = 2; i < 4100; ++i) check(i);
+  for (int i = 0; i < 3900; ++i) check(std::floor(std::exp(0.011 * i + 0.7)));  // to 8.5e18
+  for (int k = 1; k < 64; ++k) {
+    check(std::ldexp(1, k));
+    check(std::ldexp(0x1.fffffffffffffp0, k > 51 ? k : 52));
+    check(std::floor(std::ldexp(1.5, k)));
+  }
+  CHECK(worst <= 2);
+  CHECK(worst > 0.5);
+}
+
+TEST_CASE("exponentials up to the largest double") {
+  for (const double x : {-708.0, -1e-9, 0.3, 700.0, 709.0}) {
+    CHECK(ebb::test::roundoffs(ebb::detail::tapered<double>(x), exp(exact(x))) <= 2.2);
+  }
+  CHECK(ebb::test::roundoffs(ebb::detail::tapered<double>(709.78), exp(exact(709.78))) <= 500);
 }
 
 TEST_CASE_TEMPLATE("log-decays are as accurate as documented", Real, float, double, long double) {

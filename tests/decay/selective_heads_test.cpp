@@ -121,6 +121,36 @@ TEST_CASE_TEMPLATE("negated, it is the log sigmoid", Real, float, double) {
     }
 }
 
+// fill and weigh at once, and one after the other.
+template <class Real, class T>
+void check_both(const std::vector<double>& bias) {
+  const auto raw = raw_array<T>(70, 3);
+  const auto decay = selective_decay(raw)
+                         .with_bias(bias)
+                         .tapered(post_taper::relative(64))
+                         .weighing()
+                         .bind(span_of<double>({0.5, 1, 7}));
+  for (const index_t count : {index_t{1}, index_t{5}, index_t{70}})
+    for (index_t k = 0; k < 3; ++k) {
+      ebb::array<Real> weights(count, 1), logs(count, 1), weights_also(count, 1),
+          logs_also(count, 1);
+      decay.fill({1, 0, k, 5}, logs.view());
+      decay.weigh({1, 0, k, 5}, weights.view());
+      decay.fill_and_weigh({1, 0, k, 5}, logs_also.view(), weights_also.view());
+      for (index_t t = 0; t < count; ++t) {
+        CHECK(weights(t, 0) > 0);
+        CHECK(weights(t, 0) == weights_also(t, 0));
+        CHECK(logs(t, 0) == logs_also(t, 0));
+      }
+    }
+}
+
+TEST_CASE_TEMPLATE("log-decays and weights at once", Real, float, double) {
+  check_both<Real, float>({0.5, -1, 2});
+  check_both<Real, double>({0.5, -1, 2});
+  check_both<Real, float>({});
+}
+
 TEST_CASE("dt as weights: the values, and what they do to raw and bias") {
   using ebb::weighing_decay;
   const ebb::array<double> none(1, 1);

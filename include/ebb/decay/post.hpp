@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -11,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include <ebb/core/exponential.hpp>
 #include <ebb/core/numeric.hpp>
+#include <ebb/core/row.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/log_time.hpp>
 #include <ebb/decay/power_sum.hpp>
@@ -121,22 +124,61 @@ class post_taper {
       return result;
     }
 
+    /// log t_ref.
+    const Param& log_reference() const { return log_reference_; }
     /// log((t + t_0) / t_ref), which all channels share.
     Param log_relative_time(index_t position) const {
-      using detail::log;
       EBB_ASSERT(position >= 1);
-      return Param(Param(log(exactly(position + offset_))) - log_reference_);
+      if constexpr (straight) {
+        return detail::log_of_whole(static_cast<double>(position + offset_)) - log_reference_;
+      } else {
+        using detail::log;
+        return Param(Param(log(exactly(position + offset_))) - log_reference_);
+      }
     }
 
-    /// The factor s_{t,k} of a channel, 0 <= channel < N, from the logarithm above.
+    /// The factor of an exponent, from the logarithm above.
+    [[gnu::always_inline]] static inline Param factor(const Param& alpha, const Param& log_time) {
+      if constexpr (straight) {
+        return detail::tapered<Param>(-alpha * log_time);
+      } else {
+        using detail::exp;
+        return Param(exp(Param(-alpha * log_time)));
+      }
+    }
+    /// The factor s_{t,k} of a channel, 0 <= channel < N.
     Param taper(std::size_t channel, const Param& log_time) const {
-      using detail::exp;
-      return Param(exp(Param(-alpha_[channel] * log_time)));
+      return factor(alpha_[channel], log_time);
+    }
+    /// The factors of a channel at `count` positions in a row.
+    void tapers(std::size_t channel, index_t position, index_t count, Param* to) const {
+      // Straight loops over numbers of their own become vectors.
+      const Param alpha = alpha_[channel], log_reference = log_reference_;
+      if constexpr (straight) {
+        const index_t first = position + offset_;
+        for (index_t i = 0; i < count; ++i) to[i] = static_cast<double>(first + i);
+        for (index_t i = 0; i < count; ++i) to[i] = detail::log_of_whole(to[i]) - log_reference;
+        for (index_t i = 0; i < count; ++i) to[i] = factor(alpha, to[i]);
+      } else {
+        for (index_t i = 0; i < count; ++i) to[i] = factor(alpha, log_relative_time(position + i));
+      }
     }
 
     template <class Real, class Axis>
     void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
       const auto first = static_cast<std::size_t>(where.channel);
+      if (block.channels() == 1) {  // many steps, so that each loop becomes vectors
+        constexpr index_t strip = 32;
+        alignas(64) Param value[static_cast<std::size_t>(strip)];
+        for (index_t t = 0; t < block.steps(); t += strip) {
+          const index_t count = std::min(strip, block.steps() - t);
+          tapers(first, where.position + t, count, value);
+          const Param rate = rates_[first];
+          for (index_t i = 0; i < count; ++i) value[i] = Param(-rate * value[i]);
+          detail::put_row(value, count, detail::time_row_of(block, t));
+        }
+        return;
+      }
       for (index_t t = 0; t < block.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
         for (index_t k = 0; k < block.channels(); ++k) {
@@ -216,6 +258,9 @@ class post_taper {
     }
 
    private:
+    // Of double, functions without branches and calls.
+    static constexpr bool straight = std::same_as<Param, double>;
+
     // A position in two halves that every real type holds exactly (or rounds once).
     static Param exactly(index_t position) {
       const index_t low = position % (index_t{1} << 32);

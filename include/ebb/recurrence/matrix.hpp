@@ -86,7 +86,9 @@ struct delta_data {
   decay_per decays = decay_per::head;
 };
 
-/// Whether a bound decay also weighs what is written, by step and head.
+/// Whether a bound decay also weighs what is written, by step and head. It may offer
+/// `d.fill_and_weigh(where, block, weights)` besides: `fill` and `weigh` of one channel at once, for
+/// decays by head.
 template <class D, class Real>
 concept weighing_decay = bound_decay<D, Real> &&
     requires(const D& d, const block_origin& where, strided_view<Real, time_major> block) {
