@@ -237,6 +237,62 @@ TEST_CASE("alpha = 0: absolute time") {
   CHECK(decay.log_impulse_response(1, 1000, 993) == -3.5);
 }
 
+// Exponents in 50 digits, moved by 1e-20 of a rate either way: differences err by 1e-40.
+template <class Exponents>
+void check_exponents_vjp(const post_taper& taper, const std::vector<double>& rates,
+                         const Exponents& exponents) {
+  const std::size_t n = rates.size();
+  std::vector<double> given(n), got(n, 0.25);
+  for (std::size_t k = 0; k < n; ++k) given[k] = std::sin(1.0 + 3.0 * double(k));
+  taper.exponents_vjp(std::span<const double>(rates), given, got);
+  for (std::size_t j = 0; j < n; ++j) {
+    std::vector<exact> up(rates.begin(), rates.end()), down = up;
+    const exact step = up[j] * exact("1e-20");
+    up[j] += step, down[j] -= step;
+    const auto above = exponents(up), below = exponents(down);
+    exact truth = 0, size = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const exact term = exact(given[k]) * (above[k] - below[k]) / (2 * step);
+      truth += term, size += abs(term);
+    }
+    INFO("rate " << j << " of " << n);
+    CHECK(abs(exact(got[j]) - 0.25 - truth) <= (16 + double(n)) * 0x1p-53 * (size + exact(0.25)));
+  }
+}
+
+TEST_CASE("exponents by gaps pass their gradients on to the rates") {
+  const std::vector<double> rates{0.0004, 0.001, 0.0011, 0.08, 0.09, 1.5};
+  const auto n = double(rates.size());
+  check_exponents_vjp(post_taper::relative_by_gaps(100), rates, [](const auto& r) {
+    std::vector<exact> alpha;
+    for (const exact& rate : r)
+      alpha.push_back(log(exact(r.back() / rate)) / log(exact(r.back() / r.front())));
+    return alpha;
+  });
+  for (const double horizon : {9.0, 2048.0}) {  // clamped, and not
+    int clamped = 0;
+    check_exponents_vjp(post_taper::absolute_by_gaps(horizon), rates, [&](const auto& r) {
+      std::vector<exact> alpha;
+      for (std::size_t k = 0; k < r.size(); ++k) {
+        const exact rank = exact(double(k)) / (n - 1);
+        exact a =
+            1 - rank +
+            (log(exact(r[k] / r[0])) - rank * log(exact(r.back() / r[0]))) / log(exact(horizon));
+        clamped += k > 0 && k + 1 < r.size() && (a < 0 || a > 1);
+        alpha.push_back(a < 0 ? exact(0) : a > 1 ? exact(1) : a);
+      }
+      return alpha;
+    });
+    CHECK((clamped > 0) == (horizon < 10));
+  }
+  check_exponents_vjp(post_taper::absolute(), rates,
+                      [](const auto& r) { return linear(r.size()); });
+  std::vector<double> two(2), three(3);
+  CHECK_THROWS_WITH_AS(
+      post_taper::absolute_by_gaps(9).exponents_vjp(std::span<const double>(rates), three, two),
+      doctest::Contains("post_taper::exponents_vjp: need N gradients"), ebb::shape_error);
+}
+
 TEST_CASE("parameters outside their domain are refused") {
   for (const double bad : {0.0, 1.0, -3.0, std::nan(""), HUGE_VAL}) {
     CHECK_THROWS_AS(post_taper::relative(bad), ebb::domain_error);

@@ -280,6 +280,42 @@ TEST_CASE("gradients agree with differences in 50 digits") {
     }
 }
 
+TEST_CASE("exponents by gaps pass their gradients on to the logits") {
+  const std::vector<double> logits{-7, -5.5, -3.25, -1, 3}, given{1, -2, 3, 0.5, -1};
+  const std::size_t n = logits.size();
+  const auto raw = raw_array<float>({1, 1, index_t(n)});
+  const auto gate = sigmoid_gate(raw).tapered(post_taper::absolute_by_gaps(2048));
+  std::vector<double> got(n, 0.25);
+  gate.exponents_vjp(span_of(logits), given, got);
+  // alpha = (n-1-k)/(n-1) + (log(r_k / r_0) - k/(n-1) log(r_last / r_0)) / log T, none clamped here.
+  const auto loss = [&](const std::vector<exact>& w) {
+    exact sum = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const exact rank = exact(double(k)) / double(n - 1);
+      const exact low = log(sigma(w[0]));
+      const exact alpha =
+          1 - rank +
+          (log(sigma(w[k])) - low - rank * (log(sigma(w[n - 1])) - low)) / log(exact(2048));
+      CHECK((alpha >= -exact("1e-40") && alpha <= 1 + exact("1e-40")));
+      sum += given[k] * alpha;
+    }
+    return sum;
+  };
+  for (std::size_t j = 0; j < n; ++j) {
+    std::vector<exact> up(logits.begin(), logits.end()), down = up;
+    up[j] += exact("1e-20"), down[j] -= exact("1e-20");
+    const exact truth = (loss(up) - loss(down)) / exact("2e-20");
+    // Five terms of at most 3 / log T each, and the logistic functions.
+    CHECK(abs(exact(got[j]) - 0.25 - truth) <= 40 * 0x1p-53 * (15 / log(exact(2048)) + 0.25));
+  }
+  std::vector<double> untapered(n, 0.25), two(2);
+  sigmoid_gate(raw).exponents_vjp(span_of(logits), given, untapered);
+  CHECK(untapered == std::vector<double>(n, 0.25));
+  CHECK_THROWS_WITH_AS(gate.exponents_vjp(span_of(logits), given, two),
+                       doctest::Contains("sigmoid_gate::exponents_vjp: need N gradients"),
+                       ebb::shape_error);
+}
+
 TEST_CASE("what does not fit is refused") {
   const ebb::array<float> raw(3, 2);
   const auto bind = [&](const std::vector<double>& rates) {

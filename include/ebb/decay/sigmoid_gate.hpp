@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -276,6 +277,29 @@ class sigmoid_gate {
       if (taper_) rates.push_back(logistic(w));
     }
     return bound<Param>(*this, std::move(own), bound_taper<Param>(rates));
+  }
+
+  /// The way back from exponents by gaps to the logits, which `vjp` leaves fixed: adds to the
+  /// gradient of w_j the sum over k of d loss / d alpha_k times d alpha_k / d w_j. As
+  /// post_taper::exponents_vjp; nothing without a taper.
+  /// @throws shape_error unless there are N of each, domain_error as bind_logits. Nothing has been
+  ///   written then.
+  template <real_scalar Real>
+  void exponents_vjp(
+      std::span<const Real> logits,
+      std::type_identity_t<std::span<const detail::parameter_t<Real>>> alpha_gradients,
+      std::type_identity_t<std::span<detail::parameter_t<Real>>> logit_gradients) const {
+    using Param = detail::parameter_t<Real>;
+    detail::require_shape(logit_gradients.size() == logits.size(), "sigmoid_gate::exponents_vjp",
+                          "need N gradients of logits (got, N)", logit_gradients.size(),
+                          logits.size());
+    if (!taper_) return;
+    std::vector<Param> rates, sums(logits.size());
+    for (const Real& w : logits) rates.push_back(logistic(Param(w)));
+    taper_->exponents_vjp(std::span<const Param>(rates), alpha_gradients, sums);
+    // dr / dw = r sigma(-w)
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      logit_gradients[k] += Param(sums[k] * rates[k] * logistic(Param(-Param(logits[k]))));
   }
 
  private:
