@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ebb/core/array.hpp>
+#include <ebb/core/storage.hpp>
 #include <ebb/decay/selective.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
@@ -265,6 +266,22 @@ TEST_CASE("counts that do not fit are refused") {
   CHECK_THROWS_AS(decay.check({1, 3, 2}), ebb::shape_error);
   const auto shared = selective_decay(raw).steps_for(2).bind(span_of(std::vector<double>(8, 1.0)));
   CHECK_NOTHROW(shared.check({1, 3, 8}));
+}
+
+TEST_CASE("a bias may be stored in 16 bits") {
+  const ebb::array<float> raw({1, 3, 2});
+  const std::vector<double> rates{0.1, 0.2};
+  const std::vector<float> wide{-1.5f, 0.25f};
+  const std::vector<ebb::bfloat16> narrow{ebb::bfloat16(-1.5f), ebb::bfloat16(0.25f)};
+  const auto one = selective_decay(raw).with_bias(wide).bind(span_of(rates));
+  const auto other = selective_decay(raw).with_bias(narrow).bind(span_of(rates));
+  ebb::array<float> a(3, 2), b(3, 2);
+  one.fill({}, a.view());
+  other.fill({}, b.view());
+  for (index_t t = 0; t < 3; ++t)
+    for (index_t k = 0; k < 2; ++k) CHECK(a(t, k) == b(t, k));
+  const std::vector<ebb::bfloat16> nan{ebb::bfloat16(NAN), ebb::bfloat16(0.0f)};
+  CHECK_THROWS_AS(selective_decay(raw).with_bias(nan), ebb::domain_error);
 }
 
 }  // namespace

@@ -84,12 +84,15 @@ class selective_decay {
   template <class Values>
   auto with_bias(const Values& values) const {
     const std::span list(values);
-    using Value = std::remove_const_t<typename decltype(list)::element_type>;
+    using Value = std::remove_cvref_t<decltype(detail::loaded(list[0]))>;
     const Value most = std::numeric_limits<Value>::max();
-    for (const Value& value : list)
-      detail::require_domain(value >= -most && value <= most, "selective_decay::with_bias",
-                             "need finite values", value);
-    selective_decay<T, Axis, Value, Weighing> result(raw_, {list.begin(), list.end()});
+    std::vector<Value> bias;
+    for (const auto& stored : list) {
+      bias.push_back(detail::loaded(stored));
+      detail::require_domain(bias.back() >= -most && bias.back() <= most,
+                             "selective_decay::with_bias", "need finite values", bias.back());
+    }
+    selective_decay<T, Axis, Value, Weighing> result(raw_, std::move(bias));
     result.set(options_, rates_for_, taper_);
     return result;
   }
