@@ -1,358 +1,341 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/matrix_vjp_chunk.hpp
-/// @brief  The way back through matrix states: what a chunk of steps reads, and its gradients.
+/// @brief  The way back through matrix states: what a chunk of steps reads.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include <ebb/decay/weight.hpp>
-#include <ebb/recurrence/matrix.hpp>
-#include <ebb/recurrence/matrix_vjp_pass.hpp>
+#include <ebb/recurrence/backend/step_group.hpp>
+#include <ebb/recurrence/matrix_vjp_gradients.hpp>
+#include <ebb/recurrence/matrix_vjp_products.hpp>
 #include <ebb/recurrence/update.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
 
-/// The arguments of one call.
-template <class Decay, class Data, class State, class Cotangents, class Gradients>
-struct matrix_vjp_call {
-  using decay_type = Decay;
-  using data_type = Data;
-  using state_type = State;
-  using value_type = typename Data::value_type;
-
-  const Decay& decay;
-  const Data& data;
-  const Cotangents& cotangents;
-  const Gradients& gradients;
-  const sequences<State>& where;
-
-  static constexpr bool has_decay_gradients =
-      !std::is_empty_v<std::remove_pointer_t<decltype(Gradients::decay)>>;
-};
-
-/// A head of a sequence, and how many heads there are.
-struct head_place {
-  index_t batch, sequence, head, heads;
-};
-
-/// Rows of `width` numbers, `stride` apart, for each step of a chunk.
+/// What the steps of a chunk add to the state: rows of K numbers times lanes of V.
 template <class Real>
-class step_rows {
- public:
-  step_rows() = default;
-  step_rows(index_t steps, index_t width, index_t stride)
-      : numbers_(static_cast<std::size_t>(steps * stride)), width_(width), stride_(stride) {}
+struct vjp_source {
+  step_rows<Real> row, to_end;  ///< as given, and decayed to the end of the chunk
+  step_rows<Real> lanes;
+  step_rows<Real> of_row, of_lanes;  ///< gradients
 
-  Real* operator[](index_t r) { return numbers_.data() + r * stride_; }
-  const Real* operator[](index_t r) const { return numbers_.data() + r * stride_; }
-  index_t width() const { return width_; }
-
- private:
-  std::vector<Real> numbers_;
-  index_t width_ = 0, stride_ = 0;
+  vjp_source() = default;
+  vjp_source(index_t steps, index_t keys, index_t values)
+      : row(steps, keys), to_end(row), lanes(steps, values), of_row(row), of_lanes(lanes) {}
 };
 
-/// The gradients of an array that several heads may read: sums over these heads, which come one
-/// after the other.
-template <class T, class State>
-class shared_gradient {
- public:
-  shared_gradient() = default;
-  shared_gradient(const head_view<T>& to, index_t heads) : to_(to) {
-    if (asked()) share_ = std::max<index_t>(1, heads / std::max<index_t>(1, to.heads()));
-    if (share_ > 1) sums_.resize(static_cast<std::size_t>(to.steps() * to.width()));
-  }
+/// What the loss takes from the state by way of the steps of a chunk: likewise. The gradient of a
+/// row is the state times the lanes.
+template <class Real>
+struct vjp_sink {
+  step_rows<Real> row, from_start;  ///< as given, and decayed from the start of the chunk
+  step_rows<Real> lanes;
+  step_rows<Real> of_row;  ///< gradient
 
-  bool asked() const { return !to_.left_out() && !to_.empty(); }
-
-  /// The part of head h at step t.
-  void add(index_t b, index_t t, index_t h, const State* part) {
-    if (!asked()) return;
-    T* const to = to_.pointer(b, t, h / share_);
-    State* const sums = share_ > 1 ? sums_.data() + t * to_.width() : nullptr;
-    const bool first = h % share_ == 0, last = h % share_ == share_ - 1;
-    for (index_t j = 0; j < to_.width(); ++j) {
-      const State sum = first ? part[j] : sums[j] + part[j];
-      if (last)
-        to[j] = static_cast<T>(sum);
-      else
-        sums[j] = sum;
-    }
-  }
-
- private:
-  head_view<T> to_{};
-  index_t share_ = 1;
-  std::vector<State> sums_{};
+  vjp_sink() = default;
+  vjp_sink(index_t steps, index_t keys, index_t values)
+      : row(steps, keys), from_start(row), lanes(steps, values), of_row(row) {}
 };
 
-/// A chunk of steps of one head: what they read, in the type of the state, and the gradients with
-/// respect to it.
-template <vjp_rule Rule, class Call>
+/// Some steps of one head of one sequence.
+struct vjp_steps {
+  head_place head{};
+  index_t first = 0, count = 0;  ///< in the data
+  index_t in_sequence = 0;       ///< first, counted in the sequence
+  bool erased = false;           ///< whether the state is, before the first step
+};
+
+/// The steps of a chunk in the type of the state. With w_t the decays, a number or one a key:
+///
+///   sources  keys, with lanes c v or c (v - S^T z); under the general rule corrections u, seen
+///   sinks    queries, which read the state after a step, with lanes scale do; removals z, which
+///            read the one before it; z = w k under the gated rule
+///
+/// Decays are multiplied up from step to step, each within a chunk only; over the whole chunk they
+/// come from the sum of their logarithms where that keeps more digits.
+template <state_rule Rule, class Call>
 class vjp_chunk {
   using State = typename Call::state_type;
-  using T = typename Call::value_type;
   using Decay = typename Call::decay_type;
-  static constexpr bool gated = Rule == vjp_rule::gated, corrected = Rule == vjp_rule::corrected;
 
  public:
-  static constexpr index_t longest = 32;
+  static constexpr bool gated = Rule == state_rule::gated, corrected = Rule == state_rule::delta;
+  static constexpr std::size_t sources = corrected ? 2 : 1,
+                               sinks = Rule == state_rule::outer ? 1 : 2;
+  static constexpr index_t longest = 16, longest_by_key = 8;
 
   explicit vjp_chunk(const Call& call)
-      : call_(call), shape_(shape_of(call.data)), head_wide_(call.data.decays == decay_per::head) {
-    const index_t row = size().row, n = longest;
-    const auto keys = [&](bool needed = true) {
-      return needed ? step_rows<State>(n, shape_.keys, row) : step_rows<State>();
-    };
-    const auto values = [&] { return step_rows<State>(n, shape_.values, shape_.values); };
-    query = keys(), key = keys(), decay = keys(), base = keys(), weighted_key = keys();
-    d_query = keys(), d_key = keys(), d_decay = keys();
-    removal = keys(gated || corrected), d_removal = keys(gated || corrected);
-    correction = keys(corrected), d_correction = keys(corrected), rate_ = keys(corrected);
-    value = values(), written = values(), seen = values();
-    output = values(), scaled_output = values(), d_value = values();
-    const index_t wide = head_wide_ ? 1 : shape_.keys;
-    filled_ = step_rows<State>(n, wide, wide), changes_ = filled_, weights_ = filled_;
-    weight = given_ = weighed_ = d_weight = query_scale_ = key_scale_ = removal_scale_ =
-        step_rows<State>(n, 1, 1);
-    const auto& asked = call.gradients;
-    queries_ = {asked.queries, shape_.heads}, keys_ = {asked.keys, shape_.heads};
-    values_ = {asked.values, shape_.heads}, weights_asked_ = {asked.weights, shape_.heads};
-    removals_ = {asked.removals, shape_.heads};
-    corrections_ = {asked.corrections, shape_.heads}, rates_ = {asked.rates, shape_.heads};
+      : call_(call), shape_(shape_of(call.data)), by_key_(call.data.decays == decay_per::key) {
+    const index_t K = shape_.keys, V = shape_.values, n = longest;
+    for (auto& one : source) one = vjp_source<State>(n, K, V);
+    for (auto& one : sink) one = vjp_sink<State>(n, K, V);
+    if (corrected) rate_ = step_rows<State>(n, K);
+    value = output = written = step_rows<State>(n, V);
+    factor = step_rows<State>(n, by_key_ ? K : 1);
+    filled = changes = factor;
+    weight = given = weighed_ = of_weight = query_scale_ = key_scale_ = removal_scale_ = so_far =
+        step_rows<State>(n, 1);
+    between = step_rows<State>(n, n);
+    whole_d_ = whole_base_ = whole_ = step_rows<State>(1, K);
   }
 
-  index_t count() const { return count_; }
-  index_t step(index_t r) const { return first_ + r; }
-  bool resets(index_t r) const { return call_.where.resets_at(at_.batch, step(r), shape_.steps); }
-  panels<State> size() const { return panels<State>::of(shape_.keys, shape_.values); }
+  /// Steps of a chunk at the most.
+  index_t most_steps() const { return by_key_ ? longest_by_key : longest; }
+  index_t count() const { return at_.count; }
+  const vjp_steps& place() const { return at_; }
+  bool by_key() const { return by_key_; }
+  /// The distance of rows of K numbers.
+  index_t row() const { return whole_d_.row(); }
 
-  /// Reads `count` steps from `first` on: what goes forth, and on the way back the rest.
-  void read(const head_place& at, index_t first, index_t count, bool back) {
-    at_ = at, first_ = first, count_ = count;
+  /// Reads the steps: what goes forth, and on the way back the rest.
+  void read(const vjp_steps& at, bool back) {
+    at_ = at;
     const auto& data = call_.data;
-    fill_decays();
+    read_decays();
     read_weights();
-    read_rows(data.keys, key);
-    make_unit(data.unit_keys, key, key_scale_);
-    for (index_t r = 0; r < count_; ++r) {
-      read_row(data.values, at.head, r, value[r]);
-      const State c = weight[r][0];
-      const State* const k = key[r];
-      State* const to = weighted_key[r];
-      for (index_t j = 0; j < shape_.keys; ++j) to[j] = c * k[j];
-      if constexpr (gated)
-        for (index_t j = 0; j < shape_.keys; ++j) removal[r][j] = factor(r, j) * k[j];
-    }
+    read_rows(data.keys, source[0].row);
+    make_unit(data.unit_keys, source[0].row, key_scale_);
+    read_rows(data.values, value);
+    if constexpr (gated)
+      for (index_t r = 0; r < at_.count; ++r)
+        for (index_t j = 0; j < shape_.keys; ++j)
+          sink[1].row[r][j] = decay_at(r, j) * source[0].row[r][j];
     if constexpr (corrected) read_corrections();
+    if (back) {
+      read_rows(data.queries, sink[0].row);
+      make_unit(data.unit_queries, sink[0].row, query_scale_);
+      const auto& outputs = call_.cotangents.outputs;
+      const auto scale = static_cast<State>(data.scale);
+      if (!outputs.left_out()) read_rows(outputs, output);
+      for (index_t r = 0; r < at_.count; ++r)
+        for (index_t i = 0; i < shape_.values; ++i) sink[0].lanes[r][i] = scale * output[r][i];
+    }
+    decay_rows(back);
+  }
+
+  /// Asks for the rows of the steps first .. end - 1, which are read next: no hardware follows rows
+  /// of other heads' distance.
+  void prefetch(const head_place& at, index_t first, index_t end, bool back) const {
+    const auto rows = [&](const auto& view) {
+      const index_t h = shared_head(view, at.head, shape_.heads);
+      for (index_t t = first; t < end; ++t)
+        prefetch_row(view.pointer(at.batch, t, h), view.width());
+    };
+    rows(call_.data.values);
+    rows(call_.data.keys);
     if (!back) return;
-    read_rows(data.queries, query);
-    make_unit(data.unit_queries, query, query_scale_);
-    const auto& outputs = call_.cotangents.outputs;
-    const auto scale = static_cast<State>(data.scale);
-    for (index_t r = 0; r < count_; ++r) {
-      if (!outputs.left_out()) read_row(outputs, at.head, r, output[r]);
-      for (index_t i = 0; i < shape_.values; ++i) scaled_output[r][i] = scale * output[r][i];
-    }
+    rows(call_.data.queries);
+    if (!call_.cotangents.outputs.left_out()) rows(call_.cotangents.outputs);
   }
 
-  /// The decay that row j of the state has at step r.
-  State factor(index_t r, index_t j) const { return base[r][j] + decay[r][j]; }
+  /// The decay of step r for key j.
+  State decay_at(index_t r, index_t j) const { return factor[r][by_key_ ? j : 0]; }
+  /// The decay over the chunk.
+  chunk_decay<State> whole() const { return {whole_d_[0], whole_base_[0]}; }
 
-  /// What the sweep has left in the sums of step r becomes gradients of its rows: `by_key` is
-  /// G^T k.
-  void finish(index_t r, const State* by_key) {
-    const index_t K = shape_.keys, V = shape_.values;
-    const State c = weight[r][0], in_out = dot<State>(written[r], output[r], V);
-    const auto scale = static_cast<State>(call_.data.scale);
-    State *const dq = d_query[r], *const dk = d_key[r];
-    const State *const near = base[r], *const w = decay[r], *const k = weighted_key[r];
-    for (index_t j = 0; j < K; ++j) dq[j] = scale * ((near[j] + w[j]) * dq[j] + k[j] * in_out);
-    if constexpr (corrected) {
-      const State seen_out = scale * dot<State>(seen[r], output[r], V);
-      const State* const u = correction[r];
-      for (index_t j = 0; j < K; ++j) dq[j] += u[j] * seen_out;
-    }
-    for (index_t j = 0; j < K; ++j) dk[j] *= c;
-    if constexpr (gated) {
-      const State* const fixed = d_removal[r];
-      for (index_t j = 0; j < K; ++j) dk[j] -= (near[j] + w[j]) * fixed[j];
-    }
-    d_weight[r][0] = dot<State>(by_key, written[r], V);
-    State* const dv = d_value[r];
-    for (index_t i = 0; i < V; ++i) dv[i] = c * by_key[i];
-    if (!call_.data.skip.empty())
-      for (index_t i = 0; i < V; ++i)
-        dv[i] += static_cast<State>(skip_at(call_.data, at_.head, i)) * output[r][i];
-    finish_decay(r);
-  }
-
-  /// Gradients of the rows become those of the data, and go where they were asked for.
-  void write() {
+  /// Gradients of rows of unit length, or made of others, become those of the data: rows of keys,
+  /// queries, removals; corrections or rates.
+  void undo_rows() {
     const auto& data = call_.data;
-    for (index_t r = 0; r < count_; ++r) {
+    for (index_t r = 0; r < at_.count; ++r) {
       if constexpr (corrected)
         if (!data.rates.left_out())
           for (index_t j = 0; j < shape_.keys; ++j) {
-            d_removal[r][j] -= rate_[r][j] * d_correction[r][j];
-            d_correction[r][j] *= -removal[r][j];
+            sink[1].of_row[r][j] -= rate_[r][j] * source[1].of_row[r][j];
+            source[1].of_row[r][j] *= -sink[1].row[r][j];
           }
-      undo_unit(data.unit_queries, query, query_scale_, r, d_query[r]);
-      undo_unit(data.unit_keys, key, key_scale_, r, d_key[r]);
+      undo_unit(data.unit_queries, sink[0].row[r], query_scale_[r][0], sink[0].of_row[r]);
+      undo_unit(data.unit_keys, source[0].row[r], key_scale_[r][0], source[0].of_row[r]);
       if constexpr (corrected)
-        undo_unit(data.unit_removals, removal, removal_scale_, r, d_removal[r]);
-      const State of_given = weighed_[r][0] * d_weight[r][0];
-      const index_t b = at_.batch, t = step(r), h = at_.head;
-      queries_.add(b, t, h, d_query[r]);
-      keys_.add(b, t, h, d_key[r]);
-      values_.add(b, t, h, d_value[r]);
-      weights_asked_.add(b, t, h, &of_given);
-      if constexpr (corrected) {
-        removals_.add(b, t, h, d_removal[r]);
-        corrections_.add(b, t, h, d_correction[r]);
-        rates_.add(b, t, h, d_correction[r]);
-      }
+        undo_unit(data.unit_removals, sink[1].row[r], removal_scale_[r][0], sink[1].of_row[r]);
     }
-    add_skip();
-    if constexpr (Call::has_decay_gradients)
-      if (call_.gradients.decay) add_decays();
   }
 
-  step_rows<State> query, key, weighted_key, removal, correction, decay, base;
-  step_rows<State> value, written, seen, output, scaled_output, weight;
-  step_rows<State> d_query, d_key, d_removal, d_correction, d_decay, d_value, d_weight;
+  /// The gradients of the weights, with respect to the data's and to those of the decay.
+  State of_given(index_t r) const { return weighed_[r][0] * of_weight[r][0]; }
+  State of_weighed(index_t r) const { return given[r][0] * of_weight[r][0]; }
+
+  /// The gradients with respect to the decays become those of what the decay has filled.
+  void undo_decays() {
+    for (index_t r = 0; r < at_.count; ++r)
+      for (index_t j = 0; j < call_.decay_width(); ++j)
+        if (r == 0 && at_.erased)
+          changes[r][j] = State(0);  // nothing was multiplied by this decay, whatever it is
+        else if constexpr (Decay::form == decay_form::log_factor)
+          changes[r][j] *= factor[r][j];
+  }
+
+  vjp_source<State> source[sources];
+  vjp_sink<State> sink[sinks];
+  step_rows<State> value, output, written;  ///< v; do; v, or v - S^T z of the gated rule
+  step_rows<State> weight, given, of_weight;
+  step_rows<State> factor, filled, changes;  ///< decays, one a step or K
+  step_rows<State> so_far;                   ///< of a head: the decay of the steps up to this one
+  step_rows<State> between;  ///< of a head: row u, number s <= u: the decay of the steps s+1 .. u
 
  private:
-  block_origin origin(index_t channel) const {
-    const auto& where = call_.where;
-    const index_t begin = where.begin(at_.sequence);
-    return {at_.batch, first_, channel,
-            where.first_position(at_.batch, at_.sequence) + (first_ - begin)};
-  }
-
-  template <class View>
-  void read_row(const View& view, index_t h, index_t r, State* to) const {
-    const auto* const from = view.pointer(at_.batch, step(r), h);
-    for (index_t j = 0; j < view.width(); ++j) to[j] = static_cast<State>(from[j]);
-  }
-
   template <class View>
   void read_rows(const View& view, step_rows<State>& to) const {
-    const index_t h = shared_head(view, at_.head, at_.heads);
-    for (index_t r = 0; r < count_; ++r) read_row(view, h, r, to[r]);
+    const index_t h = shared_head(view, at_.head.head, shape_.heads);
+    for (index_t r = 0; r < at_.count; ++r) {
+      const auto* const from = view.pointer(at_.head.batch, at_.first + r, h);
+      State* const row = to[r];
+      for (index_t j = 0; j < view.width(); ++j) row[j] = static_cast<State>(from[j]);
+    }
   }
 
   // y = s x, s = 1 / sqrt(|x|^2 + epsilon)
   void make_unit(const std::optional<double>& epsilon, step_rows<State>& rows,
                  step_rows<State>& scales) const {
     if (!epsilon) return;
-    for (index_t r = 0; r < count_; ++r) {
-      const State square = dot<State>(rows[r], rows[r], shape_.keys);
+    for (index_t r = 0; r < at_.count; ++r) {
+      const State square = over_keys<State>(rows[r], rows[r], shape_.keys);
       scales[r][0] = State(1) / std::sqrt(square + static_cast<State>(*epsilon));
       for (index_t j = 0; j < shape_.keys; ++j) rows[r][j] *= scales[r][0];
     }
   }
-
   // dx = s (dy - y (y . dy))
-  void undo_unit(const std::optional<double>& epsilon, const step_rows<State>& unit,
-                 const step_rows<State>& scales, index_t r, State* d) const {
+  void undo_unit(const std::optional<double>& epsilon, const State* unit, const State& scale,
+                 State* d) const {
     if (!epsilon) return;
-    const State along = dot<State>(unit[r], d, shape_.keys);
-    for (index_t j = 0; j < shape_.keys; ++j) d[j] = scales[r][0] * (d[j] - along * unit[r][j]);
-  }
-
-  void finish_decay(index_t r) {
-    State *const changes = changes_[r], *const sums = d_decay[r];
-    if (head_wide_)
-      changes[0] = sum_of(sums, size().row);
-    else
-      std::copy_n(sums, shape_.keys, changes);
-    for (index_t j = 0; j < filled_.width(); ++j) {
-      if (resets(r))
-        changes[j] = State(0);  // nothing was multiplied by this decay, whatever it is
-      else if constexpr (Decay::form == decay_form::log_factor)
-        changes[j] *= factor_of<Decay::form, State>(weights_[r][j]);
-    }
-  }
-
-  void fill_decays() {
-    const index_t wide = filled_.width();
-    const index_t channel = head_wide_ ? at_.head : at_.head * shape_.keys;
-    call_.decay.fill(origin(channel), strided_view<State>(filled_[0], count_, wide));
-    weights_of<Decay::form>(filled_[0], weights_[0], count_ * wide);
-    for (index_t r = 0; r < count_; ++r) {
-      const bool erased = resets(r);
-      State *const to = decay[r], *const near = base[r];
-      const State* const from = weights_[r];
-      for (index_t j = 0; j < shape_.keys; ++j) {
-        to[j] = erased ? State(0) : from[head_wide_ ? 0 : j];
-        near[j] = State(Decay::form == decay_form::log_factor && to[j] < State(0) ? 1 : 0);
-      }
-    }
+    const State along = over_keys<State>(unit, d, shape_.keys);
+    for (index_t j = 0; j < shape_.keys; ++j) d[j] = scale * (d[j] - along * unit[j]);
   }
 
   void read_corrections() {
     const auto& data = call_.data;
-    read_rows(data.removals, removal);
-    make_unit(data.unit_removals, removal, removal_scale_);
+    read_rows(data.removals, sink[1].row);
+    make_unit(data.unit_removals, sink[1].row, removal_scale_);
     if (data.rates.left_out()) {
-      read_rows(data.corrections, correction);
+      read_rows(data.corrections, source[1].row);
       return;
     }
     read_rows(data.rates, rate_);
-    for (index_t r = 0; r < count_; ++r)
-      for (index_t j = 0; j < shape_.keys; ++j) correction[r][j] = -rate_[r][j] * removal[r][j];
+    for (index_t r = 0; r < at_.count; ++r)
+      for (index_t j = 0; j < shape_.keys; ++j)
+        source[1].row[r][j] = -rate_[r][j] * sink[1].row[r][j];
+  }
+
+  block_origin origin(index_t channel) const {
+    return {at_.head.batch, at_.first, channel,
+            call_.where.first_position(at_.head.batch, at_.head.sequence) + at_.in_sequence};
   }
 
   void read_weights() {
     const auto& weights = call_.data.weights;
-    for (index_t r = 0; r < count_; ++r) {
-      given_[r][0] = weighed_[r][0] = State(1);
-      if (!weights.left_out()) read_row(weights, at_.head, r, given_[r]);
-    }
+    State now[static_cast<std::size_t>(longest)];
+    std::fill_n(now, at_.count, State(1));
     if constexpr (weighing_decay<Decay, State>)
-      call_.decay.weigh(origin(at_.head), strided_view<State>(weighed_[0], count_, 1));
-    for (index_t r = 0; r < count_; ++r) weight[r][0] = given_[r][0] * weighed_[r][0];
-  }
-
-  void add_skip() const {
-    const auto& sums = call_.gradients.skip;
-    if (sums.empty()) return;
-    const bool by_head = static_cast<index_t>(sums.size()) == shape_.heads;
-    for (index_t r = 0; r < count_; ++r)
-      for (index_t i = 0; i < shape_.values; ++i) {
-        const index_t place = by_head ? at_.head : at_.head * shape_.values + i;
-        sums[static_cast<std::size_t>(place)] += output[r][i] * value[r][i];
-      }
-  }
-
-  void add_decays() {
-    auto& sums = *call_.gradients.decay;
-    const index_t wide = filled_.width();
-    const strided_view<const State> filled(filled_[0], count_, wide);
-    const strided_view<const State> changes(changes_[0], count_, wide);
-    call_.decay.vjp(origin(head_wide_ ? at_.head : at_.head * shape_.keys), filled, changes, sums);
-    if constexpr (weighing_decay<Decay, State>) {
-      for (index_t r = 0; r < count_; ++r) d_weight[r][0] *= given_[r][0];
-      const strided_view<const State> of_weights(d_weight[0], count_, 1);
-      call_.decay.weigh_vjp(origin(at_.head), of_weights, sums);
+      call_.decay.weigh(origin(at_.head.head), strided_view<State>(now, at_.count, 1));
+    for (index_t r = 0; r < at_.count; ++r) {
+      weighed_[r][0] = now[r], given[r][0] = State(1);
+      if (!weights.left_out())
+        given[r][0] =
+            static_cast<State>(*weights.pointer(at_.head.batch, at_.first + r, at_.head.head));
+      weight[r][0] = given[r][0] * weighed_[r][0];
     }
+  }
+
+  void read_decays() {
+    const index_t wide = call_.decay_width(), row = filled.row();
+    call_.decay.fill(origin(at_.head.head * wide),
+                     strided_view<State>(filled[0], {1, at_.count, wide}, {0, row}));
+    if (by_key_) {
+      for (index_t r = 0; r < at_.count; ++r)
+        weights_of<Decay::form>(static_cast<const State*>(filled[r]), factor[r], wide);
+    } else {  // side by side, so that they become vectors
+      State logs[static_cast<std::size_t>(longest)] = {}, now[static_cast<std::size_t>(longest)];
+      for (index_t r = 0; r < at_.count; ++r) logs[r] = filled[r][0];
+      weights_of<Decay::form>(static_cast<const State*>(logs), now, at_.count);
+      for (index_t r = 0; r < at_.count; ++r) {
+        factor[r][0] = now[r];
+        wide_[r] =
+            r == 0 && at_.erased
+                ? 0
+                : factor_of<Decay::form, log_sum<State>>(static_cast<log_sum<State>>(now[r]));
+      }
+    }
+    for (index_t r = 0; r < at_.count; ++r)
+      for (index_t j = 0; j < wide; ++j)
+        factor[r][j] =
+            r == 0 && at_.erased ? State(0) : factor_of<Decay::form, State>(factor[r][j]);
+    for (index_t j = 0; j < shape_.keys; ++j) {
+      if (j > 0 && !by_key_) {
+        whole_d_[0][j] = whole_d_[0][0], whole_base_[0][j] = whole_base_[0][0];
+        continue;
+      }
+      State product = 1;
+      log_sum<State> x = 0;
+      for (index_t r = 0; r < at_.count; ++r) {
+        product *= factor[r][j];
+        x -= static_cast<log_sum<State>>(filled[r][j]);
+      }
+      pass_decay<State> all{product, State(0)};
+      if constexpr (Decay::form == decay_form::log_factor)
+        if (const pass_decay<State> near = pass_decay_of<State>(x); near.base > 0 && !at_.erased)
+          all = near;
+      whole_d_[0][j] = flushed(all.d), whole_base_[0][j] = all.base;
+    }
+  }
+
+  // Rows decayed to the end of the chunk and from its start.
+  void decay_rows(bool back) {
+    const index_t n = at_.count;
+    if (!by_key_)
+      for (index_t s = 0; s < n; ++s) {
+        log_sum<State> product = 1;
+        between[s][s] = State(1);
+        for (index_t u = s + 1; u < n; ++u)
+          between[u][s] = flushed(static_cast<State>(product *= wide_[u]));
+      }
+    undecayed();
+    for (index_t r = n; r-- > 0; decay(r))
+      for (auto& one : source) multiply(one.row[r], one.to_end[r]);
+    if (sinks == 1 && !back) return;
+    undecayed();
+    for (index_t r = 0; r < n; ++r) {
+      if constexpr (sinks > 1) multiply(sink[1].row[r], sink[1].from_start[r]);
+      decay(r);
+      if (back) multiply(sink[0].row[r], sink[0].from_start[r]);
+    }
+  }
+  // By the decay so far, in `whole_`: a number, or one a key.
+  void multiply(const State* from, State* to) {
+    const State* const all = whole_[0];
+    if (by_key_)
+      for (index_t j = 0; j < row(); ++j) to[j] = all[j] * from[j];
+    else
+      for (index_t j = 0; j < row(); ++j) to[j] = one_whole_ * from[j];
+  }
+  void undecayed() {
+    wide_whole_ = 1, one_whole_ = 1;
+    std::fill_n(whole_[0], row(), State(1));
+  }
+  void decay(index_t r) {
+    State* const all = whole_[0];
+    const State* const one = factor[r];
+    if (by_key_)
+      for (index_t j = 0; j < row(); ++j) all[j] *= one[j];
+    else
+      one_whole_ = so_far[r][0] = flushed(static_cast<State>(wide_whole_ *= wide_[r]));
   }
 
   const Call& call_;
   matrix_shape shape_;
-  bool head_wide_;
-  head_place at_{};
-  index_t first_ = 0, count_ = 0;
-  step_rows<State> rate_, filled_, changes_, weights_;
-  step_rows<State> given_, weighed_, query_scale_, key_scale_, removal_scale_;
-  shared_gradient<T, State> queries_, keys_, values_, weights_asked_, removals_, corrections_,
-      rates_;
+  bool by_key_;
+  vjp_steps at_{};
+  // Of a head: the decay of each step, and of those so far. In float factors next to 1 are no
+  // timescales; products of them in double are.
+  log_sum<State> wide_[static_cast<std::size_t>(longest)] = {};
+  log_sum<State> wide_whole_ = 1;
+  State one_whole_ = 1;
+  step_rows<State> rate_, weighed_, query_scale_, key_scale_, removal_scale_;
+  step_rows<State> whole_d_, whole_base_, whole_;
 };
 
 }  // namespace ebb::inline EBB_ABI::detail
