@@ -8,10 +8,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include <ebb/recurrence/backend/matrix_vjp_walk.hpp>
 #include <ebb/recurrence/backend/sequential.hpp>
 #include <ebb/recurrence/matrix_call.hpp>
 #include <ebb/recurrence/matrix_vjp_check.hpp>
-#include <ebb/recurrence/matrix_vjp_walk.hpp>
 
 namespace ebb::inline EBB_ABI {
 

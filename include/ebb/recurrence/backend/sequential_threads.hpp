@@ -98,7 +98,8 @@ class sequential_threads {
   /// @param work_of_all  elements times steps, or what takes as long
   template <class Begin, class Take>
   void run_in_order(index_t count, double work_of_all, const Begin& begin, const Take& take) const {
-    const index_t threads = std::clamp<index_t>(executor_->concurrency(), 1, index_t{1} << 16);
+    const index_t threads =
+        std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1, index_t{1} << 16);
     const double most = std::min(work_of_all / static_cast<double>(minimum_work_),
                                  static_cast<double>(std::min(threads, count)));
     if (most < 2) return sequential{}.run_in_order(count, work_of_all, begin, take);

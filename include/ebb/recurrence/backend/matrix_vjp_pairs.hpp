@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   ebb/recurrence/matrix_vjp_pairs.hpp
+/// @file   ebb/recurrence/backend/matrix_vjp_pairs.hpp
 /// @brief  The way back through matrix states: what the steps of a chunk do to each other.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
-#include <ebb/recurrence/matrix_vjp_chunk.hpp>
+#include <ebb/recurrence/backend/matrix_vjp_chunk.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
 

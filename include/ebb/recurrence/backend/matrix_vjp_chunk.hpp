@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   ebb/recurrence/matrix_vjp_chunk.hpp
+/// @file   ebb/recurrence/backend/matrix_vjp_chunk.hpp
 /// @brief  The way back through matrix states: what a chunk of steps reads.
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <ebb/decay/weight.hpp>
+#include <ebb/recurrence/backend/matrix_vjp_gradients.hpp>
+#include <ebb/recurrence/backend/matrix_vjp_products.hpp>
 #include <ebb/recurrence/backend/step_group.hpp>
-#include <ebb/recurrence/matrix_vjp_gradients.hpp>
-#include <ebb/recurrence/matrix_vjp_products.hpp>
 #include <ebb/recurrence/update.hpp>
 
 namespace ebb::inline EBB_ABI::detail {

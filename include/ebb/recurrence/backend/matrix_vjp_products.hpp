@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   ebb/recurrence/matrix_vjp_products.hpp
+/// @file   ebb/recurrence/backend/matrix_vjp_products.hpp
 /// @brief  The way back through matrix states: the products of matrices that a chunk is made of.
 #pragma once
 

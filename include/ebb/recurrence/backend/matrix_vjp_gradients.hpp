@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   ebb/recurrence/matrix_vjp_gradients.hpp
+/// @file   ebb/recurrence/backend/matrix_vjp_gradients.hpp
 /// @brief  The gradients of matrix states: of what one head reads alone, and of what heads share.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// @file   ebb/recurrence/matrix_vjp_walk.hpp
+/// @file   ebb/recurrence/backend/matrix_vjp_walk.hpp
 /// @brief  The way back through matrix states: one head of one sequence, chunk by chunk.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <ebb/recurrence/matrix_vjp_pairs.hpp>
+#include <ebb/recurrence/backend/matrix_vjp_pairs.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
 
