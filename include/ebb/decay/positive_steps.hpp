@@ -143,6 +143,52 @@ class positive_steps {
     if (free_step < lowest_ || free_step > highest_) return Param(0);
     return softplus_ ? logistic(x) : Param(1);
   }
+  /// dt, and d dt / d x as above, of `count` arguments.
+  void with_slopes(const strip_values& x, index_t count, strip_values& dt,
+                   strip_values& slopes) const {
+    if constexpr (straight) {
+      if (softplus_) {
+        const Param lowest = lowest_, highest = highest_;
+        for (std::size_t i = 0; i < as_size(count); ++i) {
+          const Param z = decay_of<Param>(x[i] < 0 ? -x[i] : x[i]).a;
+          const Param sum = choose(x[i] > 0, x[i], Param(0)) + reduced_log1p(z);
+          const Param free = choose(x[i] == x[i], sum, x[i]);  // NOLINT(misc-redundant*)
+          const Param rise = choose(x[i] < 0, z, Param(1)) / (Param(1) + z);
+          const Param inside = choose(free < lowest, Param(0), rise);
+          slopes[i] = choose(free > highest, Param(0), inside);
+          dt[i] = clamped(free, lowest, highest);
+        }
+        return;
+      }
+    }
+    for (std::size_t i = 0; i < as_size(count); ++i) {
+      const Param now = free(x[i]);
+      slopes[i] = slope(x[i], now);
+      dt[i] = clamped(now);
+    }
+  }
+  /// f(step, channel, cotangent, dt, slope of dt) for every cotangent of a block: some at a time, so
+  /// that their loops become vectors.
+  /// @param column  the column of a channel of the block
+  template <class Cotangent, class Column, class F>
+  void each_with_slope(const block_origin& where, const Cotangent& cotangent, const Column& column,
+                       const F& f) const {
+    strip_values x, dt, slopes;
+    const index_t width = cotangent.channels(), all = cotangent.steps() * width;
+    index_t t = 0, k = 0;
+    const auto next = [&](index_t& step, index_t& channel) {
+      if (++channel == width) channel = 0, ++step;
+    };
+    for (index_t first = 0; first < all; first += strip) {
+      const index_t count = std::min(strip, all - first);
+      index_t u = t, j = k;
+      for (index_t i = 0; i < count; ++i, next(u, j))
+        x[as_size(i)] = argument(where, u, column(where.channel + j));
+      with_slopes(x, count, dt, slopes);
+      for (index_t i = 0; i < count; ++i, next(t, k))
+        f(t, k, cotangent_as<Param>(cotangent(t, k)), dt[as_size(i)], slopes[as_size(i)]);
+    }
+  }
   /// Adds d x to the gradients of raw and bias.
   void add_raw(const gradients& sums, const block_origin& where, index_t t, index_t column,
                const Param& part) const {

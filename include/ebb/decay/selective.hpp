@@ -222,16 +222,15 @@ class selective_decay {
                    const strided_view<const Real, CotangentAxis>& cotangent,
                    gradients& sums) const requires Weighing {
       const typename steps::gradients to{sums.raw, sums.bias};
-      for (index_t t = 0; t < cotangent.steps(); ++t)
-        for (index_t k = 0; k < cotangent.channels(); ++k) {
-          const index_t column = where.channel + k;
-          const Param d = detail::cotangent_as<Param>(cotangent(t, k));
-          if (d == Param(0)) continue;
-          const Param x = steps_.argument(where, t, column);
-          const Param d_raw = Param(steps_.slope(x, steps_.free(x)) * d);
-          steps_.add_bias(to, column, d_raw);
-          steps_.add_raw(to, where, t, column, d_raw);
-        }
+      steps_.each_with_slope(
+          where, cotangent, [](index_t column) { return column; },
+          [&](index_t t, index_t k, const Param& d, const Param&, const Param& slope) {
+            if (d == Param(0)) return;
+            const index_t column = where.channel + k;
+            const Param d_raw = Param(slope * d);
+            steps_.add_bias(to, column, d_raw);
+            steps_.add_raw(to, where, t, column, d_raw);
+          });
     }
 
     /// With x = raw + bias and d = d log a:
@@ -246,29 +245,31 @@ class selective_decay {
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
       const typename steps::gradients to{sums.raw, sums.bias};
-      for (index_t t = 0; t < cotangent.steps(); ++t) {
-        const Param log_time = rates_.log_relative_time(where.position + t);
-        Param over_channels(0);
-        for (index_t k = 0; k < cotangent.channels(); ++k) {
-          const std::size_t c = channel(where, k);
-          const index_t column = steps_.column(where.channel + k);
-          Param scaled = detail::cotangent_as<Param>(cotangent(t, k));
-          if (scaled == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
-          const Param x = steps_.argument(where, t, column), free = steps_.free(x);
-          const Param dt = steps_.clamped(free);
-          if (rates_.tapered()) scaled *= rates_.taper(c, log_time);
-          if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
-          if (!sums.alpha.empty())
-            sums.alpha[c] += Param(Param(rates()[c] * dt) * Param(log_time * scaled));
-          const Param d_raw = Param(-rates()[c] * Param(steps_.slope(x, free) * scaled));
-          steps_.add_bias(to, column, d_raw);
-          if (steps_.shared())
-            over_channels += d_raw;
-          else
-            steps_.add_raw(to, where, t, column, d_raw);
-        }
-        if (steps_.shared()) steps_.add_raw(to, where, t, 0, over_channels);
-      }
+      const index_t last = cotangent.channels() - 1;
+      Param over_channels(0), log_time(0);
+      index_t now = -1;
+      steps_.each_with_slope(
+          where, cotangent, [&](index_t channel) { return steps_.column(channel); },
+          [&](index_t t, index_t k, const Param& d, const Param& dt, const Param& slope) {
+            if (t != now) now = t, log_time = rates_.log_relative_time(where.position + t);
+            const std::size_t c = channel(where, k);
+            if (!(d == Param(0))) {  // behind a = 0, whose dt is inf: not inf * 0
+              const Param scaled = rates_.tapered() ? Param(d * rates_.taper(c, log_time)) : d;
+              if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
+              if (!sums.alpha.empty())
+                sums.alpha[c] += Param(Param(rates()[c] * dt) * Param(log_time * scaled));
+              const Param d_raw = Param(-rates()[c] * Param(slope * scaled));
+              const index_t column = steps_.column(where.channel + k);
+              steps_.add_bias(to, column, d_raw);
+              if (steps_.shared())
+                over_channels += d_raw;
+              else
+                steps_.add_raw(to, where, t, column, d_raw);
+            }
+            if (k < last || !steps_.shared()) return;
+            steps_.add_raw(to, where, t, 0, over_channels);
+            over_channels = Param(0);
+          });
     }
 
     /// @throws shape_error unless the data has N channels, and raw its shape or one channel.

@@ -120,6 +120,14 @@ struct matrix_shape {
   index_t decay_channels(decay_per decays) const {
     return decays == decay_per::head ? heads : heads * keys;
   }
+  /// Elements of states times steps, of all sequences.
+  template <class State>
+  double work(const sequences<State>& where) const {
+    const index_t covered =
+        where.offsets.empty() ? steps : where.offsets.back() - where.offsets.front();
+    return static_cast<double>(batches) * static_cast<double>(covered) *
+           static_cast<double>(heads * state());
+  }
 };
 
 template <class Data>

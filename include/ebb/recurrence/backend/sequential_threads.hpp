@@ -3,8 +3,12 @@
 /// @brief  The sequential form on several threads: over sequences, heads and lanes of V.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <concepts>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +17,39 @@
 #include <ebb/recurrence/backend/state_pieces.hpp>
 
 namespace ebb::inline EBB_ABI {
+
+namespace detail {
+/// Results that come in any order, from any thread, and are taken in order.
+template <class Result, class Take>
+class in_order {
+ public:
+  explicit in_order(const Take& take) : take_(take) {}
+
+  /// Takes it and those after it that are there, unless another thread is about to.
+  void put(index_t i, Result&& result) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(i, std::move(result));
+    if (taking_) return;
+    taking_ = true;
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+         first = waiting_.begin()) {
+      auto now = waiting_.extract(first);
+      lock.unlock();
+      take_(now.key(), now.mapped());
+      lock.lock();
+      ++next_;
+    }
+    taking_ = false;
+  }
+
+ private:
+  const Take& take_;
+  std::mutex mutex_;
+  std::map<index_t, Result> waiting_;
+  index_t next_ = 0;
+  bool taking_ = false;
+};
+}  // namespace detail
 
 /// `sequential` with its work cut by sequences and heads, and by blocks of lanes of V where there
 /// are fewer heads than threads. Calls too small to pay for it run on the calling thread.
@@ -53,6 +90,28 @@ class sequential_threads {
     detail::run_state_pieces(
         *executor_, detail::shape_of(data), where, minimum_work_,
         [&](const detail::walk_piece& piece) { sequential::run_piece(decay, data, where, piece); });
+  }
+
+  /// Independent pieces whose results are taken in order: take(i, work(i)) for each i in 0 .. count
+  /// - 1, with a work = begin() for each thread. One result is taken at a time, by whichever thread
+  /// is free; those that are early wait.
+  /// @param work_of_all  elements times steps, or what takes as long
+  template <class Begin, class Take>
+  void run_in_order(index_t count, double work_of_all, const Begin& begin, const Take& take) const {
+    const index_t threads =
+        std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1, index_t{1} << 16);
+    const double most = std::min(work_of_all / static_cast<double>(minimum_work_),
+                                 static_cast<double>(std::min(threads, count)));
+    if (most < 2) return sequential{}.run_in_order(count, work_of_all, begin, take);
+    using Result = decltype(begin()(index_t{}));
+    detail::in_order<Result, Take> results(take);
+    std::atomic<index_t> next{0};
+    executor_->run(static_cast<index_t>(most), [&](index_t) {
+      index_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count) return;
+      auto work = begin();
+      for (; i < count; i = next.fetch_add(1, std::memory_order_relaxed)) results.put(i, work(i));
+    });
   }
 
   const Executor& executor() const { return *executor_; }

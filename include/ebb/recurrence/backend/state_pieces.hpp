@@ -20,11 +20,7 @@ template <class State>
 index_t state_pieces(const matrix_shape& size, const sequences<State>& where, index_t threads,
                      index_t minimum_work) {
   if (threads == 1 || size.steps == 0 || size.state() == 0 || size.heads == 0) return 1;
-  const index_t steps =
-      where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
-  const double work = static_cast<double>(size.batches) * static_cast<double>(steps) *
-                      static_cast<double>(size.heads * size.state());
-  const double most = work / static_cast<double>(minimum_work);
+  const double most = size.work(where) / static_cast<double>(minimum_work);
   // Some pieces a thread, so that one held up by something else does not hold up the call.
   return most < 2 ? 1 : static_cast<index_t>(std::min(most, 4.0 * static_cast<double>(threads)));
 }
