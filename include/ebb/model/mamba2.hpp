@@ -86,7 +86,9 @@ namespace detail {
 template <class Decay, class T, class State>
 void check_mamba(std::string_view name, const mamba2_arrays<T>& arrays,
                  const sequences<State>& where) {
-  static_assert(weighing_decay<Decay, State>, "ebb: Mamba needs a decay that weighs by its steps");
+  // Of a policy the call itself says that it must be bound.
+  static_assert(weighing_decay<Decay, State> || decay_for<Decay, parameter_t<State>>,
+                "ebb: Mamba needs a decay that weighs by its steps");
   require_array(name, "x", arrays.x);
   require_array(name, "B", arrays.B);
   require_array(name, "C", arrays.C);
