@@ -67,6 +67,20 @@ TEST_CASE("small calls stay on the calling thread") {
 TEST_CASE("errors") {
   CHECK_THROWS_AS(ebb::sequential_threads<>(std::make_shared<ebb::thread_pool>(1), 0),
                   ebb::domain_error);
+  CHECK_THROWS_WITH_AS(ebb::sequential_threads<>(std::shared_ptr<ebb::thread_pool>()),
+                       "sequential_threads: need an executor", ebb::domain_error);
+  CHECK_THROWS_AS(ebb::sequential_threads<>(0), ebb::domain_error);
+}
+
+TEST_CASE("a borrowed executor, and what is left of a moved form") {
+  const matrix_case c{.steps = 18, .heads = 3, .keys = 3, .values = 65};
+  backwards executor(3);
+  ebb::sequential_threads<backwards> form(executor, 1);
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, form, c);
+  CHECK(executor.calls > 0);
+  const auto other = std::move(form);
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, form, c);  // NOLINT(bugprone-use-*)
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, ebb::sequential_threads<>(3, 1), c);
 }
 
 }  // namespace

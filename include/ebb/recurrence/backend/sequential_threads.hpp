@@ -76,14 +76,30 @@ class sequential_threads {
 
   sequential_threads() requires std::default_initializable<Executor>
       : executor_(std::make_shared<Executor>()) {}
+  /// A pool of its own with this many threads, the caller included. @throws as thread_pool.
+  explicit sequential_threads(
+      index_t count,
+      index_t minimum_work = detail::usual_state_work) requires std::same_as<Executor, thread_pool>
+      : sequential_threads(std::make_shared<Executor>(count), minimum_work) {}
+  /// A shared executor.
   /// @param minimum_work  least work that takes a thread of its own, >= 1
-  /// @throws domain_error unless it is.
+  /// @throws domain_error for no executor or a minimum below 1.
   explicit sequential_threads(std::shared_ptr<Executor> executor,
                               index_t minimum_work = detail::usual_state_work)
       : executor_(std::move(executor)), minimum_work_(minimum_work) {
+    detail::require_domain(executor_ != nullptr, "sequential_threads", "need an executor");
     detail::require_domain(minimum_work >= 1, "sequential_threads", "need minimum_work >= 1",
                            minimum_work);
   }
+  /// The caller's executor, which must outlive this object and its copies. @throws as above.
+  explicit sequential_threads(Executor& borrowed, index_t minimum_work = detail::usual_state_work)
+      : sequential_threads(std::shared_ptr<Executor>(std::shared_ptr<void>(), &borrowed),
+                           minimum_work) {}
+
+  // A move copies: an object without an executor could do nothing.
+  sequential_threads(const sequential_threads&) = default;
+  sequential_threads& operator=(const sequential_threads&) = default;
+  ~sequential_threads() = default;
 
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
