@@ -12,6 +12,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "matrix_gradients.hpp"
 #include "matrix_rows.hpp"
 #include "report.hpp"
 #include "scan_rows.hpp"
@@ -90,6 +91,7 @@ void offer_all() {
   offer_complex_channel_major();
   offer_outer();
   offer_delta();
+  offer_matrix_gradients();
   offer_steps();
   offer_crossovers();
 }

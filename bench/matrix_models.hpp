@@ -17,6 +17,8 @@
 #include <ebb/model/mamba2.hpp>
 #include <ebb/model/retnet.hpp>
 #include <ebb/model/rwkv7.hpp>
+#include <ebb/recurrence/backend/key_lanes.hpp>
+#include <ebb/recurrence/backend/sequential.hpp>
 
 #include "problem.hpp"
 
@@ -136,9 +138,12 @@ inline constexpr double trained_on = 2048;
 inline ebb::post_taper usual_taper() { return ebb::post_taper::absolute_by_gaps(trained_on); }
 
 /// Steps of 0.001 to 0.05, as the models have them at first.
-inline ebb::raw_steps<float> usual_steps(const matrix_arrays& p) {
+inline ebb::raw_steps<float> usual_steps(const ebb::head_view<const float>& raw) {
   static constexpr float bias = -4;
-  return {.raw = p.raw_rows(), .bias = {&bias, 1}};
+  return {.raw = raw, .bias = {&bias, 1}};
+}
+inline ebb::raw_steps<float> usual_steps(const matrix_arrays& p) {
+  return usual_steps(p.raw_rows());
 }
 /// A_log of rates 1 .. 16.
 inline std::vector<double> usual_logs(const matrix_size& size) {
@@ -154,6 +159,7 @@ struct mamba2_model {
   static constexpr matrix_size size{24,   1,    128, 64, matrix_rule::outer, ebb::decay_per::head,
                                     true, false};
   using data = ebb::outer_data<float>;
+  using one_thread = ebb::sequential;
   static auto native(const matrix_arrays& p) {
     return ebb::mamba2_decay(usual_logs(size), usual_steps(p));
   }
@@ -163,12 +169,38 @@ struct mamba2_model {
   }
 };
 
+/// A head for each channel of the input, V = 1, with one step size for its keys.
+struct mamba1_model {
+  static constexpr const char* name = "mamba1";
+  static constexpr matrix_size size{1536, 1,    16, 1, matrix_rule::outer, ebb::decay_per::key,
+                                    true, false};
+  using data = ebb::outer_data<float>;
+  using one_thread = ebb::key_lanes;
+  static auto native(const matrix_arrays& p) {
+    std::vector<double> logs;
+    for (index_t c = 0; c < size.decay_channels(); ++c)
+      logs.push_back(std::log(static_cast<double>(1 + c % size.keys)));
+    return ebb::mamba1_decay(logs, steps_of(p));
+  }
+  static auto post(const matrix_arrays& p) {
+    auto logs = ebb::rates_of<double>(ebb::mamba2_post_initial(trained_on), size.decay_channels());
+    for (double& rate : logs) rate = std::log(rate);
+    return ebb::mamba1_decay(logs, steps_of(p), usual_taper());
+  }
+
+ private:
+  static ebb::raw_steps<float> steps_of(const matrix_arrays& p) {
+    return usual_steps(ebb::head_view<const float>(p.raw.data(), {1, p.steps, size.heads, 1}));
+  }
+};
+
 /// Gates decide, one for each key.
 struct gla_model {
   static constexpr const char* name = "gla";
   static constexpr matrix_size size{16,    16,  64, 64, matrix_rule::outer, ebb::decay_per::key,
                                     false, true};
   using data = ebb::outer_data<float>;
+  using one_thread = ebb::sequential;
   static auto native(const matrix_arrays& p) { return ebb::gla_decay(p.raw_rows()); }
   static auto post(const matrix_arrays& p) {
     return ebb::gla_post_decay(ebb::gla_post_initial(), usual_taper(), usual_steps(p));
@@ -182,6 +214,7 @@ struct retnet_model {
   static constexpr matrix_size size{16,    16,  64, 64, matrix_rule::outer, ebb::decay_per::head,
                                     false, true};
   using data = ebb::outer_data<float>;
+  using one_thread = ebb::sequential;
   static auto native(const matrix_arrays&) { return ebb::retnet_decay(size.heads); }
   static auto post(const matrix_arrays&) {
     const auto untapered = ebb::retnet_decay(size.heads);
@@ -197,6 +230,7 @@ struct gated_deltanet_model {
   static constexpr matrix_size size{16,   16,  64, 64, matrix_rule::gated, ebb::decay_per::head,
                                     true, true};
   using data = ebb::delta_data<float>;
+  using one_thread = ebb::sequential;
   static auto native(const matrix_arrays& p) {
     return ebb::gated_deltanet_decay(usual_logs(size), usual_steps(p));
   }
@@ -212,6 +246,7 @@ struct rwkv7_model {
   static constexpr matrix_size size{12,    12,   64, 64, matrix_rule::general, ebb::decay_per::key,
                                     false, false};
   using data = ebb::delta_data<float>;
+  using one_thread = ebb::sequential;
   static auto native(const matrix_arrays& p) { return ebb::rwkv7_decay(p.raw_rows()); }
   static auto post(const matrix_arrays& p) {
     return ebb::rwkv7_post_decay(ebb::rwkv7_post_initial(trained_on, size.decay_channels()),

@@ -4,14 +4,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <ebb/core/executor.hpp>
 #include <ebb/decay/stored.hpp>
+#include <ebb/recurrence/backend/automatic.hpp>
+#include <ebb/recurrence/backend/chunked.hpp>
+#include <ebb/recurrence/backend/key_lanes.hpp>
 #include <ebb/recurrence/backend/sequential_threads.hpp>
 
 #include "agree.hpp"
@@ -29,12 +36,14 @@ inline const std::pair<matrix_decay, const char*> matrix_decays[] = {
     {matrix_decay::native, "native"},
     {matrix_decay::post, "post"}};
 
-/// How a row is evaluated, and on how many threads.
+/// How a row is evaluated, on how many threads, and which rows there are: of decoding, of decays
+/// that are ready.
 template <class Form>
 struct matrix_form {
   std::string name;
   Form form{};
   index_t threads = 1;
+  bool decodes = true, ready = true;
 };
 
 /// One row at work; `layers` states in turn where single steps are decoded.
@@ -105,7 +114,7 @@ class matrix_row {
     check(decay, loop);
     race_.add("ours", [&] { ours(decay, how_.form); });
     race_.add("streaming", [&] { stream(loop); });
-    if (how_.threads > 1) race_.add("one", [&] { ours(decay, ebb::sequential{}); });
+    if (how_.threads > 1) race_.add("one", [&] { ours(decay, typename Model::one_thread{}); });
     if (decoding())
       race_.add("scale", [this] {
         float* const all = states_.data();
@@ -178,31 +187,61 @@ class matrix_row {
   contest race_;
 };
 
-/// All rows of one model in one form.
+/// So many layers that their states, gone through in turn, come from memory each time: twice as
+/// much as the last cache holds. 0 where that is not known, or more than 2 GB or a quarter of the
+/// memory.
+inline index_t layers_from_memory(const matrix_size& size) {
+  double cache = 0;
+  for (const auto& level : benchmark::CPUInfo::Get().caches)
+    cache = std::max(cache, static_cast<double>(level.size));
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double state = static_cast<double>(size.state()) * sizeof(float);
+  const double layers = std::ceil(2 * cache / state);
+  return layers * state <= std::min(0x1p31, memory / 4) ? static_cast<index_t>(layers) : 0;
+}
+
+/// All rows of one model in one form. Prefill of at most 2^24 decays, which the loop has ready.
 template <class Model, class Form>
 void offer_model(const matrix_form<Form>& how) {
   const bool smoke = usual_effort.turn == 0;
-  for (const auto& [which, word] : matrix_decays)
+  const auto add = [&](matrix_decay which, const char* word, index_t steps, index_t layers) {
+    std::string name = row_name({Model::name, word, how.name}, {steps, 0});
+    if (layers > 1) name += "/from_memory";
+    offer(name, true, [=](benchmark::State& state) {
+      matrix_row<Model, Form>(name, steps, layers, how).measure(state, which);
+    });
+  };
+  for (const auto& [which, word] : matrix_decays) {
+    if (!how.ready && which == matrix_decay::stored) continue;
     for (const index_t steps :
-         smoke ? std::vector<index_t>{1, 7, 64} : std::vector<index_t>{1, 64, 512, 2048})
-      for (const index_t layers : {1, 48}) {
-        if (steps > 1 ? layers > 1 : how.threads > 1) continue;
-        std::string name = row_name({Model::name, word, how.name}, {steps, 0});
-        if (layers > 1) name += "/layers:" + std::to_string(layers);
-        offer(name, true, [=, which = which](benchmark::State& state) {
-          matrix_row<Model, Form>(name, steps, layers, how).measure(state, which);
-        });
-      }
+         smoke ? std::vector<index_t>{7, 64} : std::vector<index_t>{64, 512, 2048})
+      if (steps * Model::size.decay_channels() <= index_t{1} << 24) add(which, word, steps, 1);
+    if (!how.decodes) continue;
+    add(which, word, 1, 1);
+    const index_t layers = smoke ? 3 : layers_from_memory(Model::size);
+    if (layers > 1) add(which, word, 1, layers);
+  }
 }
 
 /// In every form, on one thread and on all processors.
 template <class Model>
 void offer_forms() {
-  offer_model<Model>(matrix_form<ebb::sequential>{"sequential"});
+  using single = typename Model::one_thread;
+  offer_model<Model>(matrix_form<single>{std::string(single::name)});
   static const auto pool = std::make_shared<ebb::thread_pool>();
-  if (pool->concurrency() > 1)
-    offer_model<Model>(matrix_form<ebb::sequential_threads<>>{
-        "threads", ebb::sequential_threads<>(pool), pool->concurrency()});
+  if (pool->concurrency() > 1) {
+    const auto offer_threads = [&](const auto& form) {
+      offer_model<Model>(
+          matrix_form<std::decay_t<decltype(form)>>{"threads", form, pool->concurrency(), false});
+    };
+    if constexpr (std::is_same_v<single, ebb::key_lanes>)
+      offer_threads(ebb::automatic<>(ebb::threads<>(pool)));
+    else
+      offer_threads(ebb::sequential_threads<>(pool));
+  }
+  if constexpr (std::is_same_v<single, ebb::sequential>)
+    offer_model<Model>(matrix_form<ebb::chunked>{"chunked", {}, 1, false, false});
 }
 
 // One file for each, so that they compile side by side.

@@ -17,8 +17,8 @@
 namespace bench {
 
 /// The recurrences as their formulas say, steps outside, heads inside: for each step all states
-/// of a layer go by. Lanes of V are adjacent and a loop that the compiler makes vectors of; the
-/// factors of the decays are ready. In double it is what both are checked against.
+/// of a layer go by. Lanes of V, or of K where V = 1, are adjacent and a loop that the compiler
+/// makes vectors of; the factors of the decays are ready. In double it is what both are checked against.
 template <class Real>
 class streaming_loop {
  public:
@@ -43,7 +43,9 @@ class streaming_loop {
         Real* const state = states + h * keys * values;
         Real* const o = outputs + own * values;
         std::fill_n(o, values, Real(0));
-        if (rule == matrix_rule::outer) {
+        if (values == 1) {
+          along_keys(state, a, weight * static_cast<Real>(*x), k, q, o);
+        } else if (rule == matrix_rule::outer) {
           for (index_t j = 0; j < keys; ++j)
             write(state + j * values, a[j * next], weight * static_cast<Real>(k[j]), x,
                   scale * static_cast<Real>(q[j]), o);
@@ -79,6 +81,21 @@ class streaming_loop {
             scale * static_cast<Real>(q[j]), o);
   }
 
+  // Of outer products with V = 1 and a decay for each key: lanes of K are adjacent. The sum is in
+  // parts, or it would be a chain that no vector breaks.
+  void along_keys(Real* __restrict s, const Real* __restrict a, Real in, const float* __restrict k,
+                  const float* __restrict q, Real* __restrict o) const {
+    constexpr index_t parts = 16;
+    Real part[static_cast<std::size_t>(parts)] = {};
+    for (index_t j = 0; j < p_.size.keys; j += parts) EBB_BENCH_APART
+    for (index_t l = 0; l < parts; ++l) {
+      s[j + l] = a[j + l] * s[j + l] + static_cast<Real>(k[j + l]) * in;
+      part[l] += static_cast<Real>(q[j + l]) * s[j + l];
+    }
+    for (index_t width = parts / 2; width > 0; width /= 2)
+      for (index_t l = 0; l < width; ++l) part[l] += part[l + width];
+    *o = part[0];
+  }
   // S <- a S + k x, o <- o + q S, for one row of the state.
   template <class Value>
   void write(Real* __restrict s, Real a, Real k, const Value* __restrict x, Real q,
@@ -118,6 +135,7 @@ std::vector<Real> factors_at(const Decay& decay, const matrix_arrays& p, index_t
   const index_t channels = p.size.decay_channels();
   std::vector<double> row(static_cast<std::size_t>(channels));
   std::vector<Real> factors;
+  factors.reserve(row.size() * static_cast<std::size_t>(p.steps));
   for (index_t t = 0; t < p.steps; ++t) {
     decay.fill({0, t, 0, first_position + t}, ebb::strided_view<double>(row.data(), 1, channels));
     for (const double log_decay : row) factors.push_back(static_cast<Real>(std::exp(log_decay)));

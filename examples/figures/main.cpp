@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "command_line/usage.hpp"
 #include "drawing/files.hpp"
 #include "drawing/gnuplot.hpp"
 #include "figures/checkpoint.hpp"
@@ -72,16 +72,6 @@ int run(const figures::options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(figures::parse_options(argc, argv));
-  } catch (const figures::help_wanted& help) {
-    std::cout << help.what() << std::flush;
-    return std::cout ? 0 : 1;
-  } catch (const figures::usage_error& problem) {
-    std::cerr << "figures: " << problem.what() << std::endl;
-    return 2;
-  } catch (const std::exception& problem) {
-    std::cerr << "figures: " << problem.what() << std::endl;
-    return 1;
-  }
+  return command_line::status_of("figures",
+                                 [&] { return run(figures::parse_options(argc, argv)); });
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figures/options.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include <CLI/CLI.hpp>
+#include "command_line/parse.hpp"
 
 namespace figures {
 namespace {
@@ -97,15 +96,7 @@ options parse_options(int argc, const char* const* argv) {
   app.add_option("--out", out, "where to write; made if missing (default figures)")
       ->type_name("DIR");
   app.footer("Exit status: 0 done, 1 failed, 2 bad options.");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    throw help_wanted(app.help());
-  } catch (const CLI::ParseError& problem) {
-    std::string line = problem.what();
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    throw usage_error(line);
-  }
+  command_line::parse(app, argc, argv);
 
   options o;
   o.which = family_of(model);

@@ -20,7 +20,8 @@ using ebb::head_view;
 using ebb::index_t;
 
 constexpr index_t heads = 24, width = 64, states = 128, tokens = 64;
-constexpr double horizon = 2048;  // the length of training
+constexpr double horizon = 2048;      // the length of training
+constexpr index_t longest = 1 << 17;  // about 2 GB of arrays
 
 std::vector<float> random_numbers(index_t count, float low, float high, unsigned seed) {
   std::mt19937 random(seed);
@@ -154,9 +155,10 @@ bool run(const char* name, const layer_inputs& in, index_t prompt, Decay decay,
 }  // namespace
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): it is a failed example
-  const index_t prompt = argc > 1 ? std::atol(argv[1]) : 512;
-  if (prompt < 1) {
-    std::fprintf(stderr, "usage: mamba2_mixer [length of the prompt >= 1]\n");
+  char* end = nullptr;
+  const index_t prompt = argc > 1 ? std::strtol(argv[1], &end, 10) : 512;
+  if (prompt < 1 || prompt > longest || (end != nullptr && *end != '\0') || argc > 2) {
+    std::fprintf(stderr, "usage: mamba2_mixer [length of the prompt, 1 .. %td]\n", longest);
     return 2;
   }
   const layer_inputs in(prompt + tokens);

@@ -7,18 +7,18 @@
 #include <fstream>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "command_line/usage.hpp"
 #include "table1/row.hpp"
 
 namespace table1 {
 
 /// The journal belongs to a run with other options, is in use, or is not one of ours.
-class journal_mismatch : public std::runtime_error {
+class journal_mismatch : public command_line::usage_error {
  public:
-  using std::runtime_error::runtime_error;
+  using usage_error::usage_error;
 };
 
 /// An append-only text file: a header with the options, then the outcomes of one cell per write.

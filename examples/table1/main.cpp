@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <csignal>
-#include <exception>
 #include <iostream>
 
+#include "command_line/usage.hpp"
 #include "drawing/files.hpp"
 #include "drawing/gnuplot.hpp"
 #include "table1/claims.hpp"
@@ -107,19 +107,5 @@ int run(const table1::options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(table1::parse_options(argc, argv));
-  } catch (const table1::help_wanted& help) {
-    std::cout << help.what() << std::flush;
-    return std::cout ? 0 : 1;
-  } catch (const table1::usage_error& problem) {
-    std::cerr << "table1: " << problem.what() << std::endl;
-    return 2;
-  } catch (const table1::journal_mismatch& problem) {
-    std::cerr << "table1: " << problem.what() << std::endl;
-    return 2;
-  } catch (const std::exception& problem) {
-    std::cerr << "table1: " << problem.what() << std::endl;
-    return 1;
-  }
+  return command_line::status_of("table1", [&] { return run(table1::parse_options(argc, argv)); });
 }

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <thread>
 
-#include <CLI/CLI.hpp>
-
+#include "command_line/parse.hpp"
 #include "table1/row.hpp"
 
 namespace table1 {
@@ -179,15 +178,7 @@ options parse_options(int argc, const char* const* argv) {
       "or "
       "143 interrupted (by SIGINT or SIGTERM).");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    throw help_wanted(app.help());
-  } catch (const CLI::ParseError& problem) {
-    std::string line = problem.what();
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    throw usage_error(line);
-  }
+  command_line::parse(app, argc, argv);
 
   if (full) {
     if (channels_option->count() == 0) channels = "8,16,24,32,48,64";

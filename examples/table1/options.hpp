@@ -5,10 +5,11 @@
 
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "command_line/usage.hpp"
 
 namespace table1 {
 
@@ -30,17 +31,8 @@ struct options {
   std::filesystem::path out;
 };
 
-/// An option is unknown, missing or outside its domain; the message is one line.
-class usage_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// --help was asked for; the message is the text.
-class help_wanted : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using command_line::help_wanted;
+using command_line::usage_error;
 
 /// Reads the command line.
 /// @throws usage_error, help_wanted

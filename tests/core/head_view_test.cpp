@@ -95,13 +95,13 @@ TEST_CASE("what the constructors refuse") {
   CHECK_NOTHROW(head_view<float>(&x, {1, half, 1, half}, {}));  // repeats one number
   const head_view<float> view(&x, {1, 4, 1, 1}, {});
   const std::string steps = "head_view: need steps inside the view (first, count, steps), got ";
-  for (const auto& [first, count] : {std::pair<index_t, index_t>{-1, 1},
-                                     {0, 5},
-                                     {5, 0},
-                                     {4, 1},
-                                     {2, -1},
-                                     {3, std::numeric_limits<index_t>::max()}})
-    CHECK(begins(thrown_by([&] { (void)view.steps_from(first, count); }), steps));
+  for (const auto& part : {std::pair<index_t, index_t>{-1, 1},
+                           {0, 5},
+                           {5, 0},
+                           {4, 1},
+                           {2, -1},
+                           {3, std::numeric_limits<index_t>::max()}})
+    CHECK(begins(thrown_by([&] { (void)view.steps_from(part.first, part.second); }), steps));
 }
 
 struct random_view {
@@ -187,6 +187,21 @@ TEST_CASE("elements_apart of the layouts in use, in any order of the axes") {
   CHECK_FALSE(ebb::elements_apart(head_view<float>(data, {2, 3, 4, 5}, {0, 20, 5})));
   CHECK_FALSE(ebb::elements_apart(head_view<float>(data, {2, 3, 4, 5}, {60, 20, 4})));
   CHECK_FALSE(ebb::elements_apart(head_view<float>(data, {2, 3, 4, 5}, {60, 19, 5})));
+}
+
+TEST_CASE("overlap: parts of a fused buffer, with many heads, steps and batch entries") {
+  // One division: this ends at once, where all pairs would take hours. Nothing is read.
+  constexpr index_t heads = 1000, steps = 1000, batches = 1000;
+  std::vector<float> row(4);
+  for (const index_t width : {1, 2}) {
+    const ebb::head_strides by{steps * 4 * heads * width, 4 * heads * width, width};
+    const ebb::head_extents size{batches, steps, heads, width};
+    const auto part = [&](index_t first) { return head_view<float>(row.data() + first, size, by); };
+    CHECK_FALSE(ebb::overlap(part(0), part(heads * width)));
+    CHECK_FALSE(ebb::overlap(part(3 * heads * width), part(heads * width)));
+    CHECK(ebb::overlap(part(0), part(heads * width - 1)));
+    CHECK(ebb::overlap(part(3 * heads * width + 1), part(0)));  // into the next step
+  }
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 // The taper against its definition in 50 digits, and the properties it is chosen for.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <ebb/core/array.hpp>
+#include <ebb/core/exponential.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/spectrum/geometric.hpp>
 #include <ebb/spectrum/listed.hpp>
@@ -77,6 +79,30 @@ void check_accuracy(const post_taper& taper, const std::vector<double>& rates,
   }
   CHECK(worst <= 1);
   CHECK(worst > 0);
+}
+
+TEST_CASE("logarithms of positions without branches") {
+  double worst = 0;
+  const auto check = [&](double x) {
+    worst = std::max(worst, ebb::test::roundoffs(ebb::detail::log_of_whole(x), log(exact(x))));
+  };
+  CHECK(ebb::detail::log_of_whole(1) == 0);
+  for (int i = 2; i < 4100; ++i) check(i);
+  for (int i = 0; i < 3900; ++i) check(std::floor(std::exp(0.011 * i + 0.7)));  // to 8.5e18
+  for (int k = 1; k < 64; ++k) {
+    check(std::ldexp(1, k));
+    check(std::ldexp(0x1.fffffffffffffp0, k > 51 ? k : 52));
+    check(std::floor(std::ldexp(1.5, k)));
+  }
+  CHECK(worst <= 2);
+  CHECK(worst > 0.5);
+}
+
+TEST_CASE("exponentials up to the largest double") {
+  for (const double x : {-708.0, -1e-9, 0.3, 700.0, 709.0}) {
+    CHECK(ebb::test::roundoffs(ebb::detail::tapered<double>(x), exp(exact(x))) <= 2.2);
+  }
+  CHECK(ebb::test::roundoffs(ebb::detail::tapered<double>(709.78), exp(exact(709.78))) <= 500);
 }
 
 TEST_CASE_TEMPLATE("log-decays are as accurate as documented", Real, float, double, long double) {
@@ -209,6 +235,62 @@ TEST_CASE("alpha = 1: a difference of harmonic numbers, and scale-free") {
 TEST_CASE("alpha = 0: absolute time") {
   const auto decay = bound_to(post_taper::relative(100), std::vector<double>{0.01, 0.5});
   CHECK(decay.log_impulse_response(1, 1000, 993) == -3.5);
+}
+
+// Exponents in 50 digits, moved by 1e-20 of a rate either way: differences err by 1e-40.
+template <class Exponents>
+void check_exponents_vjp(const post_taper& taper, const std::vector<double>& rates,
+                         const Exponents& exponents) {
+  const std::size_t n = rates.size();
+  std::vector<double> given(n), got(n, 0.25);
+  for (std::size_t k = 0; k < n; ++k) given[k] = std::sin(1.0 + 3.0 * double(k));
+  taper.exponents_vjp(std::span<const double>(rates), given, got);
+  for (std::size_t j = 0; j < n; ++j) {
+    std::vector<exact> up(rates.begin(), rates.end()), down = up;
+    const exact step = up[j] * exact("1e-20");
+    up[j] += step, down[j] -= step;
+    const auto above = exponents(up), below = exponents(down);
+    exact truth = 0, size = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const exact term = exact(given[k]) * (above[k] - below[k]) / (2 * step);
+      truth += term, size += abs(term);
+    }
+    INFO("rate " << j << " of " << n);
+    CHECK(abs(exact(got[j]) - 0.25 - truth) <= (16 + double(n)) * 0x1p-53 * (size + exact(0.25)));
+  }
+}
+
+TEST_CASE("exponents by gaps pass their gradients on to the rates") {
+  const std::vector<double> rates{0.0004, 0.001, 0.0011, 0.08, 0.09, 1.5};
+  const auto n = double(rates.size());
+  check_exponents_vjp(post_taper::relative_by_gaps(100), rates, [](const auto& r) {
+    std::vector<exact> alpha;
+    for (const exact& rate : r)
+      alpha.push_back(log(exact(r.back() / rate)) / log(exact(r.back() / r.front())));
+    return alpha;
+  });
+  for (const double horizon : {9.0, 2048.0}) {  // clamped, and not
+    int clamped = 0;
+    check_exponents_vjp(post_taper::absolute_by_gaps(horizon), rates, [&](const auto& r) {
+      std::vector<exact> alpha;
+      for (std::size_t k = 0; k < r.size(); ++k) {
+        const exact rank = exact(double(k)) / (n - 1);
+        exact a =
+            1 - rank +
+            (log(exact(r[k] / r[0])) - rank * log(exact(r.back() / r[0]))) / log(exact(horizon));
+        clamped += k > 0 && k + 1 < r.size() && (a < 0 || a > 1);
+        alpha.push_back(a < 0 ? exact(0) : a > 1 ? exact(1) : a);
+      }
+      return alpha;
+    });
+    CHECK((clamped > 0) == (horizon < 10));
+  }
+  check_exponents_vjp(post_taper::absolute(), rates,
+                      [](const auto& r) { return linear(r.size()); });
+  std::vector<double> two(2), three(3);
+  CHECK_THROWS_WITH_AS(
+      post_taper::absolute_by_gaps(9).exponents_vjp(std::span<const double>(rates), three, two),
+      doctest::Contains("post_taper::exponents_vjp: need N gradients"), ebb::shape_error);
 }
 
 TEST_CASE("parameters outside their domain are refused") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ebb/core/array.hpp>
+#include <ebb/core/storage.hpp>
 #include <ebb/decay/selective.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
@@ -119,6 +120,36 @@ TEST_CASE_TEMPLATE("negated, it is the log sigmoid", Real, float, double) {
       const double limit = (9 + std::max(1.0, std::abs(raw(1, t, k)))) * (own > u ? u / own : 1);
       CHECK(ebb::test::roundoffs(block(t, k), truth) <= limit + (own > u ? 1 : 0));
     }
+}
+
+// fill and weigh at once, and one after the other.
+template <class Real, class T>
+void check_both(const std::vector<double>& bias) {
+  const auto raw = raw_array<T>(70, 3);
+  const auto decay = selective_decay(raw)
+                         .with_bias(bias)
+                         .tapered(post_taper::relative(64))
+                         .weighing()
+                         .bind(span_of<double>({0.5, 1, 7}));
+  for (const index_t count : {index_t{1}, index_t{5}, index_t{70}})
+    for (index_t k = 0; k < 3; ++k) {
+      ebb::array<Real> weights(count, 1), logs(count, 1), weights_also(count, 1),
+          logs_also(count, 1);
+      decay.fill({1, 0, k, 5}, logs.view());
+      decay.weigh({1, 0, k, 5}, weights.view());
+      decay.fill_and_weigh({1, 0, k, 5}, logs_also.view(), weights_also.view());
+      for (index_t t = 0; t < count; ++t) {
+        CHECK(weights(t, 0) > 0);
+        CHECK(weights(t, 0) == weights_also(t, 0));
+        CHECK(logs(t, 0) == logs_also(t, 0));
+      }
+    }
+}
+
+TEST_CASE_TEMPLATE("log-decays and weights at once", Real, float, double) {
+  check_both<Real, float>({0.5, -1, 2});
+  check_both<Real, double>({0.5, -1, 2});
+  check_both<Real, float>({});
 }
 
 TEST_CASE("dt as weights: the values, and what they do to raw and bias") {
@@ -235,6 +266,22 @@ TEST_CASE("counts that do not fit are refused") {
   CHECK_THROWS_AS(decay.check({1, 3, 2}), ebb::shape_error);
   const auto shared = selective_decay(raw).steps_for(2).bind(span_of(std::vector<double>(8, 1.0)));
   CHECK_NOTHROW(shared.check({1, 3, 8}));
+}
+
+TEST_CASE("a bias may be stored in 16 bits") {
+  const ebb::array<float> raw({1, 3, 2});
+  const std::vector<double> rates{0.1, 0.2};
+  const std::vector<float> wide{-1.5f, 0.25f};
+  const std::vector<ebb::bfloat16> narrow{ebb::bfloat16(-1.5f), ebb::bfloat16(0.25f)};
+  const auto one = selective_decay(raw).with_bias(wide).bind(span_of(rates));
+  const auto other = selective_decay(raw).with_bias(narrow).bind(span_of(rates));
+  ebb::array<float> a(3, 2), b(3, 2);
+  one.fill({}, a.view());
+  other.fill({}, b.view());
+  for (index_t t = 0; t < 3; ++t)
+    for (index_t k = 0; k < 2; ++k) CHECK(a(t, k) == b(t, k));
+  const std::vector<ebb::bfloat16> nan{ebb::bfloat16(NAN), ebb::bfloat16(0.0f)};
+  CHECK_THROWS_AS(selective_decay(raw).with_bias(nan), ebb::domain_error);
 }
 
 }  // namespace

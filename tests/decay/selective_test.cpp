@@ -127,7 +127,8 @@ double worst_error(const ebb::array<T, Axis>& raw, const std::vector<double>& ra
         truth *= exp(-exact(n - 1 - k) / (n - 1) * log(time));
         limit += 5 + 5 * (std::log(double(position + t)) + std::log(with.horizon));
       }
-      if (own > u) limit = limit * u / own + 1;
+      const bool in_float = with.softplus && std::numeric_limits<T>::digits <= 24;
+      if (own > u) limit = limit * u / own + (in_float ? 11 : 1);
       worst = std::max(worst, ebb::test::roundoffs(block(t, k), truth) / limit);
     }
   return worst;
@@ -158,6 +159,131 @@ TEST_CASE_TEMPLATE("softplus without branches", Real, float, double) {
   CHECK(ebb::detail::softplus_of(-inf) == Real(0));
   CHECK(ebb::detail::softplus_of(inf) == inf);
   CHECK(std::isnan(ebb::detail::softplus_of(limits::quiet_NaN())));
+}
+
+// The largest error of dt = softplus(x) in unit roundoffs of float; what is no normal number only
+// has to be within two smallest subnormal ones.
+template <class Argument>
+double worst_of_softplus_in_float(const std::vector<Argument>& x) {
+  std::vector<float> dt(x.size());
+  const float inf = std::numeric_limits<float>::infinity();
+  ebb::detail::softplus_steps(x.data(), false, 0, inf, static_cast<index_t>(x.size()),
+                              {.dt = dt.data()});
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const exact wide(x[i]),
+        truth = x[i] > 0 ? exact(wide + log1p(exp(-wide))) : exact(log1p(exp(wide)));
+    if (truth >= std::numeric_limits<float>::min())
+      worst = std::max(worst, ebb::test::roundoffs(dt[i], truth));
+    else
+      CHECK(abs(exact(dt[i]) - truth) <= 2 * exact(std::numeric_limits<float>::denorm_min()));
+  }
+  return worst;
+}
+
+TEST_CASE("softplus in float") {
+  std::vector<float> narrow;
+  std::vector<double> wide;
+  for (int i = 0; i < 4000; ++i) {
+    const double x = std::exp(0.022 * i - 70);  // to 7e7
+    for (const double some : {x, x < 200 ? -x : 0.0, 0.001 * i - 2}) {
+      wide.push_back(some);
+      narrow.push_back(static_cast<float>(some));
+    }
+  }
+  const double of_float = worst_of_softplus_in_float(narrow),
+               of_double = worst_of_softplus_in_float(wide);
+  CHECK(of_float <= 9);
+  CHECK(of_float > 0.5);
+  CHECK(of_double <= 9);  // an argument rounded to float would be off by 100 u at -100
+  CHECK(of_double > 0.5);
+}
+
+TEST_CASE("log-decays of float steps: the same bits for each cut, and the bound") {
+  // Rows longer than any pack of floats, with a rest.
+  const index_t wide = 71, high = 67;
+  const ebb::array<float> raw = raw_array<float>({2, high, wide});
+  std::vector<double> rates, bias;
+  for (index_t k = 0; k < wide; ++k) {
+    rates.push_back(0.001 * double(k * k));
+    bias.push_back(0.3 * double(k % 11) - 2);
+  }
+  const auto check = [&](const auto& decay) {
+    ebb::array<float> whole(high, wide), steps_of_one(high, 1);
+    decay.fill({1, 0, 0, 9}, whole.view());
+    for (index_t k = 0; k < wide; k += 7) {
+      decay.fill({1, 0, k, 9}, steps_of_one.view());
+      for (index_t t = 0; t < high; ++t) {
+        float one = 0;
+        decay.fill({1, t, k, 9 + t}, strided_view<float>(&one, 1, 1));
+        CHECK(one == whole(t, k));
+        CHECK(steps_of_one(t, 0) == whole(t, k));
+      }
+    }
+    ebb::array<float, channel_major> across(high, wide);
+    decay.fill({1, 0, 0, 9}, across.view());
+    for (index_t t = 0; t < high; ++t)
+      for (index_t k = 0; k < wide; ++k) CHECK(across(t, k) == whole(t, k));
+  };
+  check(selective_decay(raw).bind(span_of(rates)));
+  check(selective_decay(raw).negated().limited(0.1, 20).bind(span_of(rates)));
+  check(selective_decay(raw).with_bias(bias).bind(span_of(rates)));
+  check(
+      selective_decay(raw).with_bias(bias).tapered(post_taper::relative(99)).bind(span_of(rates)));
+  for (const auto& some : {bias, {}, {-4.3}}) {
+    CHECK(worst_error<float>(raw, rates, {some}, 1) <= 1);
+    CHECK(worst_error<float>(raw, rates, {some, 0.01, 0.3}, 1) <= 1);
+    CHECK(worst_error<float>(raw, rates, {some, 0, 1e9, true, 4096}, 50) <= 1);
+  }
+}
+
+TEST_CASE("parameters out of the range of float are calculated with in double") {
+  const double inf = std::numeric_limits<double>::infinity();
+  ebb::array<float> raw(ebb::extents{2, 20, 2});
+  for (index_t i = 0; i < 80; ++i) raw.data()[i] = 3 * static_cast<float>(i % 40) - 100;
+  const auto error = [&](const std::vector<double>& rates, const options& with) {
+    const auto decay = policy_of(raw, with).bind(span_of(rates));
+    ebb::array<float> block(20, 2);
+    decay.fill({1, 0, 0, 1}, block.view());
+    double worst = 0;
+    for (index_t t = 0; t < 20; ++t)
+      for (index_t k = 0; k < 2; ++k) {
+        exact x(raw(1, t, k));
+        if (!with.bias.empty()) x += with.bias[0];
+        exact dt = x > 0 ? exact(x + log1p(exp(-x))) : exact(log1p(exp(x)));
+        if (dt > with.highest) dt = with.highest;
+        if (dt < with.lowest) dt = with.lowest;
+        worst =
+            std::max(worst, ebb::test::roundoffs(block(t, k), exact(-rates[std::size_t(k)] * dt)));
+      }
+    return worst;
+  };
+  CHECK(error({1e30, 1e25}, {}) <= 1.01);  // e^-100 in float is no normal number, 1e30 e^-100 is
+  CHECK(error({1e20, 1}, {{-1e20}, 1e-10, inf}) <= 1.01);
+  CHECK(error({1e15, 1e16}, {{}, 1e-45, 1e-40}) <= 1.01);
+}
+
+TEST_CASE("float edges: infinities and NaN, limits") {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (const double bias : {0.0, 0.5}) {
+    ebb::array<float> raw(5, 2), block(5, 2);
+    for (index_t k = 0; k < 2; ++k) {
+      raw(0, k) = -inf, raw(1, k) = inf, raw(2, k) = nan, raw(3, k) = 1e30f, raw(4, k) = -1e30f;
+    }
+    const auto policy = selective_decay(raw).with_bias(std::vector<double>{bias});
+    policy.bind(span_of<double>({2, 0})).fill({}, block.view());
+    CHECK(block(0, 0) == 0);
+    CHECK(block(1, 0) == -inf);
+    CHECK(std::isnan(block(1, 1)));
+    CHECK(std::isnan(block(2, 0)));
+    CHECK(block(3, 0) == -2e30f);
+    CHECK(block(4, 0) == 0);
+    policy.limited(0.5, 0.75).bind(span_of<double>({2, 0})).fill({}, block.view());
+    CHECK(block(0, 0) == -1);
+    CHECK(block(1, 0) == -1.5);
+    CHECK(block(1, 1) == 0);
+    CHECK(std::isnan(block(2, 0)));
+  }
 }
 
 TEST_CASE_TEMPLATE("log-decays are as accurate as documented", Real, float, double) {

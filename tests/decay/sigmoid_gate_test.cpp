@@ -87,10 +87,10 @@ TEST_CASE_TEMPLATE("the logistic function without branches", Real, float, double
 }
 
 // The worst error in units of the documented bound; alpha by the formula of the general gaps.
-template <class Real>
+template <class Real, class T = double>
 double worst_error(double horizon, index_t position) {
   const std::vector<double> w{-6.9, -3.1, -0.6, 0.2, 0.5};
-  const auto raw = raw_array<double>({2, 40, 5});
+  const auto raw = raw_array<T>({2, 40, 5});
   auto policy = sigmoid_gate(raw);
   if (horizon > 0) policy = policy.tapered(post_taper::absolute_by_gaps(horizon));
   const auto decay = policy.bind_logits(span_of(w));
@@ -101,7 +101,7 @@ double worst_error(double horizon, index_t position) {
   double worst = 0;
   for (index_t t = 0; t < 40; ++t)
     for (index_t k = 0; k < 5; ++k) {
-      exact x = exact(w[std::size_t(k)]) + exact(raw(1, t, k));
+      exact x = exact(w[std::size_t(k)]) + exact(static_cast<double>(raw(1, t, k)));
       double late = 0;
       if (horizon > 0) {
         const exact c = log(sigma(w[std::size_t(k)])) - first;
@@ -113,7 +113,7 @@ double worst_error(double horizon, index_t position) {
       }
       const exact truth = -exp(exact(-0.5)) * sigma(x);
       double limit = 8 + 2 * std::abs(x.convert_to<double>()) + late;
-      if (own > u) limit = limit * u / own + 1;
+      if (own > u) limit = limit * u / own + (std::numeric_limits<T>::digits <= 24 ? 7 : 1);
       worst = std::max(worst, ebb::test::roundoffs(block(t, k), truth) / limit);
     }
   return worst;
@@ -126,6 +126,77 @@ TEST_CASE_TEMPLATE("log-decays are as accurate as documented", Real, float, doub
       CHECK(error <= 1);
       CHECK(error > 0);
     }
+}
+
+TEST_CASE("float gates: the bound, and the same bits for each cut") {
+  for (const double horizon : {0.0, 2048.0})
+    for (const index_t position : {index_t{1}, index_t{5000}, index_t{1} << 40}) {
+      CHECK(worst_error<float, float>(horizon, position) <= 1);
+      CHECK(worst_error<float, float>(horizon, position) > 0);
+      CHECK(worst_error<float, ebb::half>(horizon, position) <= 1);
+    }
+  const index_t wide = 71;
+  const auto raw = raw_array<float>({1, 2, wide});
+  std::vector<double> ascending, zero(std::size_t(wide), 0.0), large;
+  for (index_t k = 0; k < wide; ++k) {
+    ascending.push_back(0.1 * double(k) - 5);
+    large.push_back(1e30 * double(k) - 4);
+  }
+  const auto check = [&](const auto& decay) {
+    ebb::array<float> whole(2, wide);
+    decay.fill({0, 0, 0, 77}, whole.view());
+    for (index_t k = 0; k < wide; ++k) {
+      float one = 0;
+      decay.fill({0, 1, k, 78}, strided_view<float>(&one, 1, 1));
+      CHECK(one == whole(1, k));
+      CHECK(one < 0);
+    }
+  };
+  check(sigmoid_gate(raw).bind_logits(span_of(ascending)));
+  check(sigmoid_gate(raw).bind_logits(span_of(zero)));
+  check(sigmoid_gate(raw).bind_logits(span_of(large)));
+  check(
+      sigmoid_gate(raw).tapered(post_taper::absolute_by_gaps(99)).bind_logits(span_of(ascending)));
+}
+
+// The largest error of a logistic function in unit roundoffs of float.
+template <class Argument>
+double worst_in_float(const std::vector<Argument>& x) {
+  std::vector<float> result(x.size());
+  ebb::detail::logistic_gates(x.data(), 1.0F, static_cast<index_t>(x.size()), result.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const exact truth = sigma(exact(x[i]));
+    if (truth >= std::numeric_limits<float>::min())
+      worst = std::max(worst, ebb::test::roundoffs(result[i], truth));
+    else
+      CHECK(abs(exact(result[i]) - truth) <= 2 * exact(std::numeric_limits<float>::denorm_min()));
+  }
+  return worst;
+}
+
+TEST_CASE("the logistic function in float") {
+  std::vector<float> narrow;
+  std::vector<double> wide;
+  for (int i = 0; i < 4000; ++i) {
+    const double x = std::exp(0.02 * i - 70);
+    for (const double some : {x, x < 200 ? -x : 0.0, 0.004 * i - 8}) {
+      wide.push_back(some);
+      narrow.push_back(static_cast<float>(some));
+    }
+  }
+  CHECK(worst_in_float(narrow) <= 5);
+  CHECK(worst_in_float(narrow) > 0.5);
+  CHECK(worst_in_float(wide) <= 5);
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const float edges[] = {inf, -inf, nan, 1e30F, -1e30F};
+  float result[5];
+  ebb::detail::logistic_gates(edges, 2.0F, 5, result);
+  CHECK(result[0] == 2);
+  CHECK(result[1] == 0);
+  CHECK(std::isnan(result[2]));
+  CHECK(result[3] == 2);
+  CHECK(result[4] == 0);
 }
 
 TEST_CASE("rates are those of gates that are 0") {
@@ -207,6 +278,42 @@ TEST_CASE("gradients agree with differences in 50 digits") {
       decltype(sums) nothing{};
       decay.vjp(where, c, c, nothing);
     }
+}
+
+TEST_CASE("exponents by gaps pass their gradients on to the logits") {
+  const std::vector<double> logits{-7, -5.5, -3.25, -1, 3}, given{1, -2, 3, 0.5, -1};
+  const std::size_t n = logits.size();
+  const auto raw = raw_array<float>({1, 1, index_t(n)});
+  const auto gate = sigmoid_gate(raw).tapered(post_taper::absolute_by_gaps(2048));
+  std::vector<double> got(n, 0.25);
+  gate.exponents_vjp(span_of(logits), given, got);
+  // alpha = (n-1-k)/(n-1) + (log(r_k / r_0) - k/(n-1) log(r_last / r_0)) / log T, none clamped here.
+  const auto loss = [&](const std::vector<exact>& w) {
+    exact sum = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const exact rank = exact(double(k)) / double(n - 1);
+      const exact low = log(sigma(w[0]));
+      const exact alpha =
+          1 - rank +
+          (log(sigma(w[k])) - low - rank * (log(sigma(w[n - 1])) - low)) / log(exact(2048));
+      CHECK((alpha >= -exact("1e-40") && alpha <= 1 + exact("1e-40")));
+      sum += given[k] * alpha;
+    }
+    return sum;
+  };
+  for (std::size_t j = 0; j < n; ++j) {
+    std::vector<exact> up(logits.begin(), logits.end()), down = up;
+    up[j] += exact("1e-20"), down[j] -= exact("1e-20");
+    const exact truth = (loss(up) - loss(down)) / exact("2e-20");
+    // Five terms of at most 3 / log T each, and the logistic functions.
+    CHECK(abs(exact(got[j]) - 0.25 - truth) <= 40 * 0x1p-53 * (15 / log(exact(2048)) + 0.25));
+  }
+  std::vector<double> untapered(n, 0.25), two(2);
+  sigmoid_gate(raw).exponents_vjp(span_of(logits), given, untapered);
+  CHECK(untapered == std::vector<double>(n, 0.25));
+  CHECK_THROWS_WITH_AS(gate.exponents_vjp(span_of(logits), given, two),
+                       doctest::Contains("sigmoid_gate::exponents_vjp: need N gradients"),
+                       ebb::shape_error);
 }
 
 TEST_CASE("what does not fit is refused") {

@@ -98,18 +98,19 @@ TEST_CASE("decays between the steps of a chunk") {
   for (const pattern kind : {pattern::strong, pattern::steep, pattern::never, pattern::slow,
                              pattern::alternating, pattern::early})
     for (const index_t length : {1, 2, 7, 16, 64, 256})
-      ebb::test::each_kind({.steps = 150,
-                            .heads = 2,
-                            .keys = 12,
-                            .values = 9,
-                            .weights = true,
-                            .unit_queries = 1e-6,
-                            .unit_keys = 1e-6,
-                            .unit_removals = 1e-6},
-                           [&](const ebb::test::matrix_case& c) {
-                             if (c.rule == ebb::test::matrix_rule::corrections) return;
-                             check(c, kind, ebb::chunked(length));
-                           });
+      ebb::test::each_kind<ebb::chunked>({.steps = 150,
+                                          .heads = 2,
+                                          .keys = 12,
+                                          .values = 9,
+                                          .weights = true,
+                                          .unit_queries = 1e-6,
+                                          .unit_keys = 1e-6,
+                                          .unit_removals = 1e-6},
+                                         [&](const ebb::test::matrix_case& c) {
+                                           if (c.rule == ebb::test::matrix_rule::corrections)
+                                             return;
+                                           check(c, kind, ebb::chunked(length));
+                                         });
 }
 
 TEST_CASE("lengths of chunks") {

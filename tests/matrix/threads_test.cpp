@@ -9,25 +9,15 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/backwards_executor.hpp"
 #include "support/matrix_calls.hpp"
 #include "support/matrix_contract.hpp"
 
 namespace {
 
 using ebb::index_t;
+using ebb::test::backwards;
 using ebb::test::matrix_case;
-
-// Runs calls in the order last to first, as if there were so many threads.
-struct backwards {
-  explicit backwards(index_t count) : threads(count) {}
-  index_t threads, calls = 0;
-  template <class F>
-  void run(index_t count, const F& call) {
-    calls += count;
-    for (index_t i = count; i-- > 0;) call(i);
-  }
-  index_t concurrency() const { return threads; }
-};
 
 template <class Executor>
 ebb::sequential_threads<Executor> form_of(std::shared_ptr<Executor> executor) {
@@ -77,6 +67,20 @@ TEST_CASE("small calls stay on the calling thread") {
 TEST_CASE("errors") {
   CHECK_THROWS_AS(ebb::sequential_threads<>(std::make_shared<ebb::thread_pool>(1), 0),
                   ebb::domain_error);
+  CHECK_THROWS_WITH_AS(ebb::sequential_threads<>(std::shared_ptr<ebb::thread_pool>()),
+                       "sequential_threads: need an executor", ebb::domain_error);
+  CHECK_THROWS_AS(ebb::sequential_threads<>(0), ebb::domain_error);
+}
+
+TEST_CASE("a borrowed executor, and what is left of a moved form") {
+  const matrix_case c{.steps = 18, .heads = 3, .keys = 3, .values = 65};
+  backwards executor(3);
+  ebb::sequential_threads<backwards> form(executor, 1);
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, form, c);
+  CHECK(executor.calls > 0);
+  const auto other = std::move(form);
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, form, c);  // NOLINT(bugprone-use-*)
+  ebb::test::check_same_bits<float, float>(ebb::sequential{}, ebb::sequential_threads<>(3, 1), c);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ using filler =
 
 /// One call with a bound decay, against slopes along its parameters.
 template <class T, class Decay>
-void check_parameters(const matrix_vjp_case& of, const Decay& decay, parameters at,
+void check_parameters(const matrix_vjp_case& of, const Decay& decay, const parameters& at,
                       const filler& log_decay, typename Decay::gradients sums,
                       const std::vector<std::pair<const double*, std::vector<exact>*>>& wanted,
                       parameters& moving) {

@@ -13,7 +13,6 @@
 
 namespace {
 
-using ebb::head_extents;
 using ebb::head_view;
 using ebb::index_t;
 using ebb::strided_view;

@@ -15,7 +15,6 @@
 namespace {
 
 using ebb::decay_per;
-using ebb::head_extents;
 using ebb::index_t;
 using ebb::test::matrix_rule;
 using ebb::test::matrix_vjp_case;

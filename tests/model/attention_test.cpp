@@ -28,7 +28,7 @@ struct attention_case {
       v{{batches, steps, heads, width}, random, -1, 1};
   std::vector<T> bias;
   std::optional<double> scale{};
-  ebb::decay_per decays = ebb::decay_per::key;
+  std::optional<ebb::decay_per> decays{};  // as the decay says
 
   attention_case() {
     for (index_t i = 0; i < heads * keys; ++i) bias.push_back(T(i % 7) / 8 - T(2));
@@ -124,7 +124,6 @@ TEST_CASE_TEMPLATE("GLA and RetNet, tapered: one model", T, float, double) {
 
 TEST_CASE_TEMPLATE("RetNet, native", T, float, double) {
   attention_case<T> c;
-  c.decays = ebb::decay_per::head;
   c.check_every_way(
       1, 4, [&](const auto&) { return ebb::retnet_decay(heads); },
       [&](index_t, index_t, index_t h, index_t) {

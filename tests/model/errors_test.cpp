@@ -59,16 +59,17 @@ TEST_CASE("Mamba-2") {
     change(arrays);
     check(text, [&] { ebb::mamba2(decay, arrays); });
   };
-  const std::string left_out = "mamba2: need an array that was left out, got ";
+  const std::string left_out = "mamba2: need ";
+  const std::string renamed = "mamba2 (keys B, queries C, values x, outputs y): ";
   with(left_out + "x", [](auto& a) { a.x = {}; });
   with(left_out + "B", [](auto& a) { a.B = {}; });
   with(left_out + "C", [](auto& a) { a.C = {}; });
   with(left_out + "y", [](auto& a) { a.y = {}; });
-  with("mamba2: need keys", [](auto& a) { a.B = some(3, 5); });
-  with("mamba2: need keys", [](auto& a) { a.B = some(1, 5, 2); });
-  with("mamba2: need queries", [](auto& a) { a.C = some(1, 6); });
-  with("mamba2: need values and outputs of one shape", [](auto& a) { a.x = some(2, 3); });
-  with("mamba2: need a skip", [](auto& a) { a.D = std::span<const float>(numbers.data(), 3); });
+  with(renamed + "need keys", [](auto& a) { a.B = some(3, 5); });
+  with(renamed + "need keys", [](auto& a) { a.B = some(1, 5, 2); });
+  with(renamed + "need queries", [](auto& a) { a.C = some(1, 6); });
+  with(renamed + "need values and outputs of one shape", [](auto& a) { a.x = some(2, 3); });
+  with(renamed + "need a skip", [](auto& a) { a.D = std::span<const float>(numbers.data(), 3); });
   with("mamba2: need a gate of the outputs' shape", [](auto& a) { a.z = some(2, 5); });
   with("mamba2: need a gate apart from the outputs", [](auto& a) { a.z = a.y; });
   with("selective_decay: need as many channels", [&](auto& a) {
@@ -78,7 +79,7 @@ TEST_CASE("Mamba-2") {
   ebb::sequences<float> where;
   const std::vector<index_t> zero{0};
   where.first_positions = zero;
-  check("mamba2: need first positions in 1", [&] { ebb::mamba2(decay, good, where); });
+  check(renamed + "need first positions in 1", [&] { ebb::mamba2(decay, good, where); });
   std::vector<float> state(40);
   const index_t one = 1;
   where.first_positions = {&one, 1};
@@ -86,11 +87,11 @@ TEST_CASE("Mamba-2") {
   auto gated = good;
   gated.z = {state.data(), {1, 3, 2, 4}};
   check("mamba2: need a gate apart from final states", [&] { ebb::mamba2(decay, gated, where); });
-  check("mamba2: need one batch entry of one step",
+  check(renamed + "need one batch entry of one step",
         [&] { ebb::step(decay, 1, good, std::span<float>(state)); });
   y.check_untouched();
 
-  check("mamba2_decay: need an array that was left out, got raw",
+  check("mamba2_decay: need raw, which was left out",
         [&] { ebb::mamba2_decay(A_log, raw_steps<float>{}); });
   check("mamba2_decay: need one rate for each head of raw",
         [&] { ebb::mamba2_decay(A_log, raw_steps<float>{.raw = some(3, 1)}); });
@@ -112,8 +113,7 @@ TEST_CASE("Mamba-2") {
         [&] { ebb::mamba1_decay(std::vector<float>(5), raw_steps<float>{.raw = some(2, 1)}); });
   const auto mamba1 =
       ebb::mamba1_decay(std::vector<float>(10), raw_steps<float>{.raw = some(2, 1)});
-  check("key_lanes: need values of width 1",
-        [&] { ebb::mamba1(mamba1, good, ebb::sequences<float>{}); });
+  check("key_lanes: need values of width 1", [&] { ebb::mamba1(mamba1, good); });
   y.check_untouched();
 }
 
@@ -131,16 +131,17 @@ TEST_CASE("RWKV-7") {
     change(arrays);
     check(text, [&] { ebb::rwkv7(decay, arrays); });
   };
-  const std::string left_out = "rwkv7: need an array that was left out, got ";
+  const std::string left_out = "rwkv7: need ";
+  const std::string renamed = "rwkv7 (queries r, removals kappa, rates a, outputs o): ";
   with(left_out + "r", [](auto& a) { a.r = {}; });
   with(left_out + "k", [](auto& a) { a.k = {}; });
   with(left_out + "v", [](auto& a) { a.v = {}; });
   with(left_out + "kappa", [](auto& a) { a.kappa = {}; });
   with(left_out + "a", [](auto& a) { a.a = {}; });
   with(left_out + "o", [](auto& a) { a.o = {}; });
-  with("rwkv7: need removals", [](auto& a) { a.kappa = some(2, 4); });
-  with("rwkv7: need rates", [](auto& a) { a.a = some(2, 4); });
-  with("rwkv7: need 0 <= epsilon < inf", [](auto& a) { a.epsilon = -1; });
+  with(renamed + "need removals", [](auto& a) { a.kappa = some(2, 4); });
+  with(renamed + "need rates", [](auto& a) { a.a = some(2, 4); });
+  with(renamed + "need 0 <= epsilon < inf", [](auto& a) { a.epsilon = -1; });
   o.check_untouched();
   const auto taper = post_taper::absolute_by_gaps(2048);
   check("rwkv7_post_decay: need a w0 for each channel",
@@ -148,7 +149,7 @@ TEST_CASE("RWKV-7") {
   check("post_taper: need ascending rates", [&] {
     ebb::rwkv7_post_decay(std::vector<double>{1, 0}, taper, some(1, 2));
   });
-  check("rwkv7_decay: need an array that was left out, got lora",
+  check("rwkv7_decay: need lora, which was left out",
         [&] { ebb::rwkv7_decay(head_view<const float>{}); });
 }
 
@@ -163,7 +164,7 @@ TEST_CASE("Gated DeltaNet, GLA and RetNet") {
     change(arrays);
     check(text, [&] { ebb::gated_deltanet(decay, arrays); });
   };
-  const std::string left_out = "gated_deltanet: need an array that was left out, got ";
+  const std::string left_out = "gated_deltanet: need ";
   with(left_out + "q", [](auto& a) { a.q = {}; });
   with(left_out + "k", [](auto& a) { a.k = {}; });
   with(left_out + "v", [](auto& a) { a.v = {}; });
@@ -177,16 +178,18 @@ TEST_CASE("Gated DeltaNet, GLA and RetNet") {
 
   ebb::gla_arrays<float> attention{
       .q = some(2, 5), .k = some(2, 5), .v = some(2, 4), .o = o.view(2, 4)};
+  attention.decays = ebb::decay_per::key;
   check("constant_decay: need as many channels",
         [&] { ebb::retnet(ebb::retnet_decay(2), attention); });
+  attention.decays.reset();
   check("selective_decay: need as many channels",
         [&] { ebb::gla(ebb::gla_decay(some(2, 4)), attention); });
   check("gla_decay: need 0 < normalizer", [&] { ebb::gla_decay(some(2, 5), 0); });
-  check("gla_decay: need an array that was left out, got logits",
+  check("gla_decay: need logits, which was left out",
         [&] { ebb::gla_decay(head_view<const float>{}); });
   check("retnet_decay: need 0 <= heads", [] { ebb::retnet_decay(-1); });
   attention.v = {};
-  check("retnet: need an array that was left out, got v",
+  check("retnet: need v, which was left out",
         [&] { ebb::retnet(ebb::retnet_decay(2), attention); });
   o.check_untouched();
 }

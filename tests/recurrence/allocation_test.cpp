@@ -2,9 +2,6 @@
 // Scans, steps and calls of a layer do not allocate.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include <ebb/core/array.hpp>
@@ -17,31 +14,11 @@
 #include <ebb/recurrence/vjp.hpp>
 #include <ebb/spectrum/geometric.hpp>
 
-namespace {
-std::atomic<long> allocations{0};
-}
-
-// Not inlined: g++ 12 would take malloc and free for a mismatch of new and delete.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/allocations.hpp"
 
 namespace {
 
-template <class Call>
-long allocations_in(Call call) {
-  const long before = allocations;
-  call();
-  return allocations - before;
-}
-
-TEST_CASE("the counter counts") {
-  CHECK(allocations_in([] { ::operator delete(::operator new(8)); }) == 1);
-}
+using ebb::test::allocations_in;
 
 TEST_CASE_TEMPLATE("no allocation in calls", Backend, ebb::rows, ebb::reference) {
   const auto memory = ebb::make_layer<float>(ebb::geometric_spectrum::timescales(1, 100),

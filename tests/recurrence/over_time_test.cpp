@@ -16,6 +16,7 @@
 #include <ebb/decay/shifted.hpp>
 #include <ebb/recurrence/backend/over_time.hpp>
 
+#include "support/backwards_executor.hpp"
 #include "support/scan_adversarial.hpp"
 #include "support/scan_case.hpp"
 
@@ -26,24 +27,15 @@ using ebb::direction;
 using ebb::extents;
 using ebb::index_t;
 using ebb::time_major;
+using ebb::test::backwards;
 
-// Counts runs, and runs the calls last to first: chunks of a phase must not depend on their order.
-struct backwards {
-  index_t threads = 4, runs = 0;
-
-  template <class F>
-  void run(index_t count, const F& call) {
-    ++runs;
-    for (index_t i = count - 1; i >= 0; --i) call(i);
-  }
-  index_t concurrency() const { return threads; }
-};
+// Chunks of a phase must not depend on their order.
 template <class Inner = ebb::rows>
 struct cut_backwards : ebb::over_time<Inner, backwards> {
   cut_backwards() : cut_backwards(4) {}
   explicit cut_backwards(index_t parts)
       : ebb::over_time<Inner, backwards>(
-            ebb::threads<Inner, backwards>(std::make_shared<backwards>(), {}, 1), parts) {}
+            ebb::threads<Inner, backwards>(std::make_shared<backwards>(4), {}, 1), parts) {}
 };
 
 template <class T, class State, class In, class Out, class Wide = long double>
@@ -78,7 +70,7 @@ TEST_CASE("the same bits on any number of threads where the parts are given") {
 
 TEST_CASE("what is cut, and what is not") {
   const auto runs = [](const extents& size, std::vector<index_t> offsets, index_t work) {
-    const auto executor = std::make_shared<backwards>();
+    const auto executor = std::make_shared<backwards>(4);
     const ebb::over_time<ebb::rows, backwards> backend(
         ebb::threads<ebb::rows, backwards>(executor, {}, work));
     const ebb::array<float> a(size);

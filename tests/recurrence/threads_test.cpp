@@ -19,6 +19,7 @@
 #include <ebb/recurrence/layer.hpp>
 #include <ebb/spectrum/geometric.hpp>
 
+#include "support/backwards_executor.hpp"
 #include "support/scan_oracle.hpp"
 
 namespace {
@@ -26,20 +27,9 @@ namespace {
 using ebb::extents;
 using ebb::index_t;
 using ebb::thread_pool;
+using ebb::test::backwards;
 using ebb::test::draws;
 using ebb::test::same_bits;
-
-// Runs the calls last to first, and counts them.
-struct backwards {
-  index_t threads = 3, calls = 0;
-
-  template <class F>
-  void run(index_t count, const F& call) {
-    for (index_t i = count - 1; i >= 0; --i) call(i);
-    calls += count;
-  }
-  index_t concurrency() const { return threads; }
-};
 
 // A number for a place in the caller's data.
 double code(index_t b, index_t t, index_t k) {
@@ -153,7 +143,7 @@ void check_cut(const extents& size, const std::vector<index_t>& offsets, bool po
   if (positions) where.first_positions = first;
   bool wrong = false;
   std::uintptr_t lines = 0;
-  backwards executor;
+  backwards executor(3);
   const ebb::threads<surveyor, backwards> backend(executor, {&wrong, &lines}, minimum_work);
   const coded_decay decay;
   const ebb::strided_view<const double, Axis> from = in.view();
@@ -209,7 +199,7 @@ TEST_CASE_TEMPLATE("every sequence and channel lies in one task, with its own pa
 TEST_CASE("as many tasks as there is work for") {
   // Three threads: 12 tasks at most, but for rounding, of 1000 elements.
   const auto calls = [](const extents& size, bool exponentials) {
-    backwards executor;
+    backwards executor(3);
     const ebb::threads<ebb::rows, backwards> backend(executor, {}, 1000);
     const ebb::array<float> a(size);
     ebb::array<float> h(size);
@@ -237,7 +227,7 @@ TEST_CASE("as many tasks as there is work for") {
   CHECK(calls({2, 1000, 96}, false) == 2);
   // Constant decays are followed in ranges of 1024 bytes, stored ones in ranges of 2048.
   const std::vector<double> rates(768, 0.5);
-  backwards executor;
+  backwards executor(3);
   const ebb::threads<ebb::rows, backwards> backend(executor, {}, 1000);
   ebb::array<float> h(1000, 768);
   ebb::scan(ebb::constant_decay().bind(std::span<const double>(rates)), h, h, backend);
@@ -308,7 +298,7 @@ TEST_CASE("an executor without limits cuts as finely as the most threads") {
 TEST_CASE("data without elements, whatever its extents") {
   const index_t huge = index_t{1} << 62;
   const ebb::strided_view<float> none(nullptr, {4, huge, 0}, {});
-  backwards executor;
+  backwards executor(3);
   CHECK_NOTHROW(ebb::scan(none, none, none, ebb::threads<ebb::rows, backwards>(executor, {}, 1)));
   CHECK_NOTHROW(ebb::scan(none, none, none, ebb::automatic<>()));
   CHECK(executor.calls == 0);

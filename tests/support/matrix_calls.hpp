@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -73,12 +74,12 @@ void check_pieces(const Form& form = {}) {
       check_results<Form>(problem, truth, before, pieces);
     });
   };
-  each_kind({.steps = 23, .heads = 2, .keys = 4, .values = 9, .weights = true},
-            [&](const matrix_case& c) {
-              for (index_t cut = 1; cut < c.steps; ++cut) check(c, {cut, c.steps}, 2);
-              check(c, {1}, c.steps);
-              check(c, {1, 2, 3, 4, 5}, c.steps);
-            });
+  each_kind<Form>({.steps = 23, .heads = 2, .keys = 4, .values = 9, .weights = true},
+                  [&](const matrix_case& c) {
+                    for (index_t cut = 1; cut < c.steps; ++cut) check(c, {cut, c.steps}, 2);
+                    check(c, {1}, c.steps);
+                    check(c, {1, 2, 3, 4, 5}, c.steps);
+                  });
 }
 
 /// The decay of a model: rates that a taper scales with the position.
@@ -98,13 +99,14 @@ void check_positions(const Form& form = {}) {
     for (const decay_per decays : {decay_per::head, decay_per::key})
       for (const std::vector<index_t>& lengths :
            {std::vector<index_t>{40}, {1}, {7}, {1, 6, 2, 11}}) {
+        if (!takes_rule<Form>(rule)) continue;
         // In one call, snapshots cut it inside.
         const bool whole = lengths.front() > 19;
         const matrix_case c{
             .steps = 19,
             .heads = 3,
             .keys = 4,
-            .values = 6,
+            .values = values_for<Form>(6),
             .rule = rule,
             .decays = decays,
             .resets = whole,
@@ -135,83 +137,85 @@ void check_packed(const Form& form = {}) {
     for (const bool finals : {true, false})
       for (const std::vector<index_t>& offsets :
            {std::vector<index_t>{3}, {0, 17}, {2, 2, 9, 9, 9, 15}, {0, 0, 0}, {17, 17}, {5, 6, 7}})
-        each_kind({.batches = 2,
-                   .steps = 17,
-                   .keys = 3,
-                   .values = 5,
-                   .states = states,
-                   .finals = finals,
-                   .resets = true,
-                   .offsets = offsets,
-                   .snapshots = {0, 1, 4, 5, 12, 16}},
-                  [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+        each_kind<Form>({.batches = 2,
+                         .steps = 17,
+                         .keys = 3,
+                         .values = 5,
+                         .states = states,
+                         .finals = finals,
+                         .resets = true,
+                         .offsets = offsets,
+                         .snapshots = {0, 1, 4, 5, 12, 16}},
+                        [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
 /// Drafted steps of which some are accepted: from the snapshot after those, the rest is as if the
 /// others had not been.
 template <class Form, class State>
 void check_rollback(const Form& form = {}) {
-  each_kind({.steps = 9, .keys = 4, .values = 7, .weights = true, .snapshots = {0, 2, 5}},
-            [&](const matrix_case& c) {
-              INFO(c);
-              const matrix_problem<State, State> problem(c);
-              problem.visit([&](const auto& decay, const auto& data) {
-                auto where = problem.where();
-                const head_memory<State> before = problem.outputs.copy();
-                const matrix_truth truth = truth_of(decay, data, where);
-                run_matrix(decay, data, where, form);
-                check_results<Form>(problem, truth, before);
-                for (index_t m = 0; m < 3; ++m) {
-                  const index_t from = c.snapshots[static_cast<std::size_t>(m)] + 1;
-                  sequences<State> rest;
-                  rest.initial_states = problem.kept.view().steps_from(m, 1);
-                  rest.final_states = problem.finals.view();
-                  problem.outputs.each([](State& x) { x = State(-3); });
-                  run_matrix(decays_of(decay, from, c.steps - from),
-                             steps_of(data, from, c.steps - from), rest, form);
-                  // The outputs before `from` are not written again.
-                  auto after = before.copy();
-                  for (index_t t = 0; t < from; ++t)
-                    for (index_t h = 0; h < c.heads; ++h)
-                      for (index_t i = 0; i < c.values; ++i) {
-                        CHECK(problem.outputs.view()(0, t, h, i) == State(-3));
-                        after.view()(0, t, h, i) = State(-3);
+  each_kind<Form>({.steps = 9, .keys = 4, .values = 7, .weights = true, .snapshots = {0, 2, 5}},
+                  [&](const matrix_case& c) {
+                    INFO(c);
+                    const matrix_problem<State, State> problem(c);
+                    problem.visit([&](const auto& decay, const auto& data) {
+                      auto where = problem.where();
+                      const head_memory<State> before = problem.outputs.copy();
+                      const matrix_truth truth = truth_of(decay, data, where);
+                      run_matrix(decay, data, where, form);
+                      check_results<Form>(problem, truth, before);
+                      for (index_t m = 0; m < 3; ++m) {
+                        const index_t from = c.snapshots[static_cast<std::size_t>(m)] + 1;
+                        sequences<State> rest;
+                        rest.initial_states = problem.kept.view().steps_from(m, 1);
+                        rest.final_states = problem.finals.view();
+                        problem.outputs.each([](State& x) { x = State(-3); });
+                        run_matrix(decays_of(decay, from, c.steps - from),
+                                   steps_of(data, from, c.steps - from), rest, form);
+                        // The outputs before `from` are not written again.
+                        auto after = before.copy();
+                        for (index_t t = 0; t < from; ++t)
+                          for (index_t h = 0; h < c.heads; ++h)
+                            for (index_t i = 0; i < c.values; ++i) {
+                              CHECK(problem.outputs.view()(0, t, h, i) == State(-3));
+                              after.view()(0, t, h, i) = State(-3);
+                            }
+                        matrix_truth last = truth;
+                        for (index_t t = 0; t < from; ++t)
+                          last.walked[static_cast<std::size_t>(t)] = 0;
+                        check_results<Form>(problem, last, after, 2, false);
                       }
-                  matrix_truth last = truth;
-                  for (index_t t = 0; t < from; ++t) last.walked[static_cast<std::size_t>(t)] = 0;
-                  check_results<Form>(problem, last, after, 2, false);
-                }
-              });
-            });
+                    });
+                  });
 }
 
 /// `step`, over and over: the outputs and the state of one call.
 template <class Form, class T, class State>
 void check_steps(const Form& form = {}) {
-  each_kind(
-      {.steps = 11,
-       .keys = 5,
-       .values = 19,
-       .weights = true,
-       .skip = matrix_skip::lane,
-       .unit_queries = 1e-6},
-      [&](const matrix_case& c) {
-        INFO(c);
-        const matrix_problem<T, State> problem(c);
-        problem.visit([&](const auto& decay, const auto& data) {
-          const auto where = problem.where();
-          const head_memory<T> before = problem.outputs.copy();
-          const matrix_truth truth = truth_of(decay, data, where);
-          const index_t channels = c.heads * c.keys * c.values;
-          for (index_t i = 0; i < channels; ++i)
-            problem.finals.view()(0, 0, i) = problem.initial.view()(0, 0, i);
-          for (index_t t = 0; t < c.steps; ++t)
-            step(decays_of(decay, t, 1), t + 1, steps_of(data, t, 1),
-                 std::span<State>(problem.finals.view().data(), static_cast<std::size_t>(channels)),
-                 form);
-          check_results<Form>(problem, truth, before, c.steps);
-        });
-      });
+  each_kind<Form>({.steps = 11,
+                   .keys = 5,
+                   .values = 19,
+                   .weights = true,
+                   .skip = matrix_skip::lane,
+                   .unit_queries = 1e-6},
+                  [&](const matrix_case& c) {
+                    INFO(c);
+                    const matrix_problem<T, State> problem(c);
+                    problem.visit([&](const auto& decay, const auto& data) {
+                      const auto where = problem.where();
+                      const head_memory<T> before = problem.outputs.copy();
+                      const matrix_truth truth = truth_of(decay, data, where);
+                      const index_t channels = c.heads * c.keys * c.values;
+                      for (index_t i = 0; i < channels; ++i)
+                        problem.finals.view()(0, 0, i) = problem.initial.view()(0, 0, i);
+                      for (index_t t = 0; t < c.steps; ++t)
+                        if constexpr (takes_data<Form, std::remove_cvref_t<decltype(data)>>)
+                          step(decays_of(decay, t, 1), t + 1, steps_of(data, t, 1),
+                               std::span<State>(problem.finals.view().data(),
+                                                static_cast<std::size_t>(channels)),
+                               form);
+                      check_results<Form>(problem, truth, before, c.steps);
+                    });
+                  });
 }
 
 /// A NaN or an infinity among the inputs: where the oracle, in which lanes, heads, sequences and
@@ -224,45 +228,46 @@ void check_isolation(const Form& form = {}) {
   for (const double odd : {std::nan(""), inf, -inf})
     for (int where_odd = 0; where_odd < 8; ++where_odd)
       for (const index_t step : {2, 5, 7})
-        each_kind({.batches = 2,
-                   .steps = 13,
-                   .heads = 2,
-                   .keys = 3,
-                   .values = 21,
-                   .weights = true,
-                   .resets = step == 2,
-                   .offsets = offsets,
-                   .snapshots = {4, 9},
-                   .seed = 6},
-                  [&](const matrix_case& c) {
-                    INFO(c << ", " << odd << " in " << where_odd << " at step " << step);
-                    matrix_problem<T, T> problem(c);
-                    const auto x = static_cast<T>(odd);
-                    if (where_odd == 0) problem.values.view()(0, step, 1, 4) = x;
-                    if (where_odd == 1) problem.values.view()(1, step, 0, 20) = x;
-                    if (where_odd == 2) problem.keys.view()(0, step, 1, 1) = x;
-                    if (where_odd == 3) problem.queries.view()(0, step, 1, 2) = x;
-                    if (where_odd == 4) problem.weights.view()(0, step, 0, 0) = x;
-                    if (where_odd == 5) problem.initial.view()(0, 1, c.keys * c.values + 22) = x;
-                    if (where_odd == 6 && !(odd > 0 || odd < 0))
-                      problem.decays(1, step, problem.decays.channels() - 1) = x;
-                    if (where_odd == 7 && c.corrected() && c.rule != matrix_rule::gated)
-                      problem.removals.view()(0, step, 0, 0) = x;
-                    problem.visit([&](const auto& decay, const auto& data) {
-                      const auto where = problem.where();
-                      const head_memory<T> before = problem.outputs.copy();
-                      const matrix_truth truth = truth_of(decay, data, where);
-                      run_matrix(decay, data, where, form);
-                      check_results<Form>(problem, truth, before);
-                    });
-                  });
+        each_kind<Form>({.batches = 2,
+                         .steps = 13,
+                         .heads = 2,
+                         .keys = 3,
+                         .values = 21,
+                         .weights = true,
+                         .resets = step == 2,
+                         .offsets = offsets,
+                         .snapshots = {4, 9},
+                         .seed = 6},
+                        [&](const matrix_case& c) {
+                          INFO(c << ", " << odd << " in " << where_odd << " at step " << step);
+                          matrix_problem<T, T> problem(c);
+                          const auto x = static_cast<T>(odd);
+                          if (where_odd == 0) problem.values.view()(0, step, 1, c.values / 5) = x;
+                          if (where_odd == 1) problem.values.view()(1, step, 0, c.values - 1) = x;
+                          if (where_odd == 2) problem.keys.view()(0, step, 1, 1) = x;
+                          if (where_odd == 3) problem.queries.view()(0, step, 1, 2) = x;
+                          if (where_odd == 4) problem.weights.view()(0, step, 0, 0) = x;
+                          if (where_odd == 5)
+                            problem.initial.view()(0, 1, (c.keys + 1) * c.values + 1) = x;
+                          if (where_odd == 6 && !(odd > 0 || odd < 0))
+                            problem.decays(1, step, problem.decays.channels() - 1) = x;
+                          if (where_odd == 7 && c.corrected() && c.rule != matrix_rule::gated)
+                            problem.removals.view()(0, step, 0, 0) = x;
+                          problem.visit([&](const auto& decay, const auto& data) {
+                            const auto where = problem.where();
+                            const head_memory<T> before = problem.outputs.copy();
+                            const matrix_truth truth = truth_of(decay, data, where);
+                            run_matrix(decay, data, where, form);
+                            check_results<Form>(problem, truth, before);
+                          });
+                        });
 }
 
 /// The bits of two forms, or of one form twice: what `repeats` promises, with as many threads as
 /// each has.
 template <class T, class State, class One, class Other>
 void check_same_bits(const One& one, const Other& other, const matrix_case& base) {
-  each_kind(base, [&](const matrix_case& c) {
+  each_kind<One>(base, [&](const matrix_case& c) {
     INFO(c);
     const matrix_problem<T, State> first(c), second(c);
     first.visit(

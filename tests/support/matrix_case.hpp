@@ -60,8 +60,8 @@ class head_memory {
     view_ = {memory_.data() + first, size, by};
   }
 
-  head_memory(head_memory&&) = default;
-  head_memory& operator=(head_memory&&) = default;
+  head_memory(head_memory&&) noexcept = default;
+  head_memory& operator=(head_memory&&) noexcept = default;
   /// The same numbers in memory of their own.
   head_memory copy() const {
     head_memory result;
@@ -105,8 +105,8 @@ class state_memory {
     memory_.assign(static_cast<std::size_t>(size.batches * entry + 20), State(-55));
     view_ = {memory_.data() + 9, size, {entry, row}};
   }
-  state_memory(state_memory&&) = default;
-  state_memory& operator=(state_memory&&) = default;
+  state_memory(state_memory&&) noexcept = default;
+  state_memory& operator=(state_memory&&) noexcept = default;
 
   const strided_view<State>& view() const { return view_; }
   bool intact() const {

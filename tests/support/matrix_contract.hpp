@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <ebb/recurrence/backend/key_lanes.hpp>
 #include <ebb/recurrence/delta.hpp>
 #include <ebb/recurrence/outer.hpp>
 
@@ -20,6 +21,28 @@
 #include "support/matrix_oracle.hpp"
 
 namespace ebb::test {
+
+/// What a form takes; what it does not is left out of its checks.
+template <class Form>
+struct form_domain {
+  static constexpr bool corrections = true, wide_values = true;
+};
+template <>
+struct form_domain<key_lanes> {
+  static constexpr bool corrections = false, wide_values = false;
+};
+template <class Form, class Data>
+inline constexpr bool takes_data =
+    form_domain<Form>::corrections || !ebb::detail::has_corrections<Data>;
+template <class Form>
+bool takes_rule(matrix_rule rule) {
+  return form_domain<Form>::corrections || rule == matrix_rule::outer;
+}
+/// V, or the only one that the form takes.
+template <class Form>
+constexpr index_t values_for(index_t values) {
+  return form_domain<Form>::wide_values ? values : 1;
+}
 
 /// The entry point by the kind of data.
 template <class Decay, class T, class State, class Form>
@@ -30,7 +53,7 @@ void run_matrix(const Decay& decay, const outer_data<T>& data, const sequences<S
 template <class Decay, class T, class State, class Form>
 void run_matrix(const Decay& decay, const delta_data<T>& data, const sequences<State>& where,
                 const Form& form) {
-  delta(decay, data, where, form);
+  if constexpr (takes_data<Form, delta_data<T>>) delta(decay, data, where, form);
 }
 
 /// The largest error over bound of a call, and where.
@@ -127,10 +150,11 @@ void check_case(const matrix_case& c, const Form& form = {}) {
   });
 }
 
-/// Every rule, both kinds of decay and both forms of it.
-template <class Body>
+/// Every rule that the form takes, both kinds of decay and both forms of it.
+template <class Form, class Body>
 void each_kind(const matrix_case& base, const Body& body) {
   matrix_case c = base;
+  c.values = values_for<Form>(c.values);
   for (const matrix_rule rule :
        {matrix_rule::outer, matrix_rule::gated, matrix_rule::corrections, matrix_rule::rates})
     for (const decay_per decays : {decay_per::head, decay_per::key})
@@ -139,7 +163,7 @@ void each_kind(const matrix_case& base, const Body& body) {
         c.decays = decays;
         c.logs = logs;
         ++c.seed;
-        body(c);
+        if (takes_rule<Form>(rule)) body(c);
       }
 }
 
@@ -161,20 +185,20 @@ void check_shapes(const Form& form = {}) {
                         {16, 8},
                         {33, 12}})
     for (const index_t steps : {1, 4, 7})
-      each_kind({.steps = steps,
-                 .keys = s.keys,
-                 .values = s.values,
-                 .seed = static_cast<std::uint64_t>(1000 * s.keys + 10 * s.values + steps)},
-                [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+      each_kind<Form>({.steps = steps,
+                       .keys = s.keys,
+                       .values = s.values,
+                       .seed = static_cast<std::uint64_t>(1000 * s.keys + 10 * s.values + steps)},
+                      [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
   // Every kind of length.
   for (const index_t steps : {0, 2, 3, 5, 8, 13})
-    each_kind({.steps = steps, .heads = 1, .keys = 6, .values = 21, .seed = 77},
-              [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+    each_kind<Form>({.steps = steps, .heads = 1, .keys = 6, .values = 21, .seed = 77},
+                    [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
   // Nothing at all.
   for (const matrix_case& none :
        {matrix_case{.steps = 4, .keys = 0}, matrix_case{.steps = 4, .values = 0},
         matrix_case{.steps = 4, .heads = 0}, matrix_case{.batches = 0}})
-    each_kind(none, [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+    each_kind<Form>(none, [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
 /// Shapes of published models, and rows too long for the stack.
@@ -184,8 +208,8 @@ void check_large_shapes(const Form& form = {}) {
     index_t steps, keys, values;
   };
   for (const shape s : {shape{9, 128, 64}, {9, 64, 128}, {5, 200, 9}, {5, 1500, 3}, {1, 2100, 2}})
-    each_kind({.steps = s.steps, .heads = 2, .keys = s.keys, .values = s.values, .seed = 5},
-              [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+    each_kind<Form>({.steps = s.steps, .heads = 2, .keys = s.keys, .values = s.values, .seed = 5},
+                    [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
 /// Panels full and not: lengths about 64 and 128, where decays keep the majorant of the delta rules
@@ -193,8 +217,9 @@ void check_large_shapes(const Form& form = {}) {
 template <class Form, class T, class State>
 void check_lengths(const Form& form = {}) {
   for (const index_t steps : {63, 64, 65, 131})
-    each_kind({.steps = steps, .heads = 1, .keys = 5, .values = 18, .weights = true, .seed = 3},
-              [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
+    each_kind<Form>(
+        {.steps = steps, .heads = 1, .keys = 5, .values = 18, .weights = true, .seed = 3},
+        [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
 /// Each option by itself, then drawn together.
@@ -204,23 +229,23 @@ void check_options(int count, const Form& form = {}) {
   const matrix_case plain{.batches = 2, .steps = 6, .heads = 6, .keys = 5, .values = 11};
   matrix_case c = plain;
   c.weights = true;
-  each_kind(c, check);
+  each_kind<Form>(c, check);
   for (const matrix_skip skip : {matrix_skip::head, matrix_skip::lane}) {
     c = plain;
     c.skip = skip;
-    each_kind(c, check);
+    each_kind<Form>(c, check);
   }
   c = plain;
   c.unit_queries = 0, c.unit_keys = 1e-6, c.unit_removals = 0.5;
-  each_kind(c, check);
+  each_kind<Form>(c, check);
   c = plain;
   c.scale = -0.37;
-  each_kind(c, check);
+  each_kind<Form>(c, check);
   c = plain;
   c.query_heads = 2, c.key_heads = 3, c.removal_heads = 1, c.correction_heads = 3;
-  each_kind(c, check);
+  each_kind<Form>(c, check);
   c.query_heads = 1, c.key_heads = 1, c.removal_heads = 2, c.correction_heads = 2;
-  each_kind(c, check);
+  each_kind<Form>(c, check);
 
   draws random(99);
   const auto any = [&](auto... from) {
@@ -233,9 +258,10 @@ void check_options(int count, const Form& form = {}) {
     x.steps = random.integer(0, 14);
     x.heads = 6;
     x.keys = random.integer(1, 20);
-    x.values = random.integer(1, 40);
+    x.values = values_for<Form>(random.integer(1, 40));
     x.rule =
         any(matrix_rule::outer, matrix_rule::gated, matrix_rule::corrections, matrix_rule::rates);
+    if (!takes_rule<Form>(x.rule)) x.rule = matrix_rule::outer;
     x.decays = any(decay_per::head, decay_per::key);
     x.logs = any(true, false);
     x.query_heads = any(1, 2, 3, 6), x.key_heads = any(1, 2, 3, 6);
@@ -293,7 +319,7 @@ struct weighing {
 template <class Form, class T, class State>
 void check_weighing(const Form& form = {}) {
   for (const bool weights : {false, true})
-    each_kind({.batches = 2, .steps = 9, .heads = 3, .weights = weights}, [&](matrix_case c) {
+    each_kind<Form>({.batches = 2, .steps = 9, .heads = 3, .weights = weights}, [&](matrix_case c) {
       INFO(c);
       c.logs = true;  // one form is enough
       const matrix_problem<T, State> problem(c);
@@ -334,7 +360,7 @@ void check_adversarial(const Form& form = {}) {
   // exp(-longest) is a normal number.
   const double longest = -std::log(static_cast<double>(std::numeric_limits<T>::min()));
   const auto draw_long = [&](const matrix_case& base, double share) {
-    each_kind(base, [&](const matrix_case& c) {
+    each_kind<Form>(base, [&](const matrix_case& c) {
       INFO(c << ", share " << share);
       if (!c.logs) return;
       matrix_problem<T, T> problem(c);
@@ -354,6 +380,7 @@ void check_adversarial(const Form& form = {}) {
     draw_long({.steps = 2, .heads = 32, .keys = 4, .values = 1}, share);
     draw_long({.steps = 2, .heads = 16, .keys = 16, .values = 1}, share);
   }
+  if (!takes_rule<Form>(matrix_rule::corrections)) return;
   for (const index_t keys : {16, 512}) {
     const matrix_case c{.steps = 100,
                         .heads = 1,

@@ -46,15 +46,15 @@ class matrix_oracle {
   matrix_truth run() {
     const auto n = [](index_t count) { return static_cast<std::size_t>(count); };
     const index_t B = data_.outputs.batches(), T = data_.outputs.steps();
-    truth_.outputs.resize(n(B * T * H * V));
+    truth_.outputs.resize(n(B * T * heads_ * lanes_));
     truth_.walked.resize(n(B * T));
-    truth_.last.resize(n(B * where_.count() * N));
-    truth_.snapshots.resize(n(B * static_cast<index_t>(where_.snapshot_steps.size()) * N));
+    truth_.last.resize(n(B * where_.count() * numbers_));
+    truth_.snapshots.resize(n(B * static_cast<index_t>(where_.snapshot_steps.size()) * numbers_));
     for (index_t s = 0; s < where_.count(); ++s)
       truth_.lengths.push_back(where_.end(s, T) - where_.begin(s));
     for (index_t b = 0; b < B; ++b)
       for (index_t s = 0; s < where_.count(); ++s)
-        for (index_t h = 0; h < H; ++h) walk(b, s, h);
+        for (index_t h = 0; h < heads_; ++h) walk(b, s, h);
     return truth_;
   }
 
@@ -66,14 +66,14 @@ class matrix_oracle {
   static Wide wide(const T& x) {
     return static_cast<Wide>(static_cast<State>(x));
   }
-  sized& S(index_t j, index_t i) { return state_[static_cast<std::size_t>(j * V + i)]; }
+  sized& state(index_t j, index_t i) { return state_[static_cast<std::size_t>(j * lanes_ + i)]; }
 
   template <class View>
   row read(const View& view, index_t b, index_t t, index_t h, std::optional<double> epsilon = {}) {
-    const index_t group = H / view.heads();
-    row result(static_cast<std::size_t>(K));
+    const index_t group = heads_ / view.heads();
+    row result(static_cast<std::size_t>(keys_));
     Wide square = epsilon ? static_cast<Wide>(*epsilon) : 0;
-    for (index_t j = 0; j < K; ++j) {
+    for (index_t j = 0; j < keys_; ++j) {
       const Wide x = wide(view(b, t, h / group, j));
       result[static_cast<std::size_t>(j)] = {x, std::abs(x)};
       square += x * x;
@@ -85,10 +85,10 @@ class matrix_oracle {
   }
 
   void walk(index_t b, index_t s, index_t h) {
-    state_.assign(static_cast<std::size_t>(K * V), {});
+    state_.assign(static_cast<std::size_t>(keys_ * lanes_), {});
     if (where_.initial_states.data() != nullptr)
-      for (index_t c = 0; c < K * V; ++c) {
-        const Wide x = where_.initial_states(b, s, h * K * V + c);
+      for (index_t c = 0; c < keys_ * lanes_; ++c) {
+        const Wide x = where_.initial_states(b, s, h * keys_ * lanes_ + c);
         state_[static_cast<std::size_t>(c)] = {x, std::abs(x)};
         truth_.meet(x);
       }
@@ -106,16 +106,16 @@ class matrix_oracle {
     keep(truth_.last, b * where_.count() + s, h);
   }
   void keep(row& to, index_t entry, index_t h) const {
-    std::copy(state_.begin(), state_.end(), to.begin() + entry * N + h * K * V);
+    std::copy(state_.begin(), state_.end(), to.begin() + entry * numbers_ + h * keys_ * lanes_);
   }
 
   std::vector<Wide> factors(index_t b, index_t t, index_t h, index_t position) const {
     const bool by_key = data_.decays == decay_per::key;
-    std::vector<State> filled(static_cast<std::size_t>(by_key ? K : 1));
-    decay_.fill({b, t, by_key ? h * K : h, position},
+    std::vector<State> filled(static_cast<std::size_t>(by_key ? keys_ : 1));
+    decay_.fill({b, t, by_key ? h * keys_ : h, position},
                 strided_view<State>(filled.data(), 1, static_cast<index_t>(filled.size())));
     std::vector<Wide> result;
-    for (index_t j = 0; j < K; ++j) {
+    for (index_t j = 0; j < keys_; ++j) {
       const Wide x = filled[static_cast<std::size_t>(by_key ? j : 0)];
       result.push_back(Decay::form == decay_form::log_factor ? std::exp(x) : x);
     }
@@ -152,17 +152,17 @@ class matrix_oracle {
         }
       }
     }
-    for (index_t i = 0; i < V; ++i) {
+    for (index_t i = 0; i < lanes_; ++i) {
       const Wide v = wide(data_.values(b, t, h, i));
       sized seen, out;
       for (std::size_t j = 0; j < z.size(); ++j) {
-        const sized& x = S(static_cast<index_t>(j), i);
+        const sized& x = state(static_cast<index_t>(j), i);
         seen.value += z[j].value * x.value;
         seen.majorant += z[j].majorant * x.majorant;
       }
-      for (index_t j = 0; j < K; ++j) {
+      for (index_t j = 0; j < keys_; ++j) {
         const auto n = static_cast<std::size_t>(j);
-        sized& x = S(j, i);
+        sized& x = state(j, i);
         x.value = w[n] * x.value + c * k[n].value * v;
         x.majorant = std::abs(w[n]) * x.majorant + std::abs(c * v) * k[n].majorant;
         if (!u.empty()) {
@@ -176,13 +176,13 @@ class matrix_oracle {
       const Wide scale = static_cast<Wide>(data_.scale);
       out = {scale * out.value, std::abs(scale) * out.majorant};
       if (!data_.skip.empty()) {
-        const bool by_head = static_cast<index_t>(data_.skip.size()) == H;
-        const Wide D = wide(data_.skip[static_cast<std::size_t>(by_head ? h : h * V + i)]);
+        const bool by_head = static_cast<index_t>(data_.skip.size()) == heads_;
+        const Wide D = wide(data_.skip[static_cast<std::size_t>(by_head ? h : h * lanes_ + i)]);
         out.value += D * v;
         out.majorant += std::abs(D * v);
       }
-      truth_.outputs[static_cast<std::size_t>(((b * data_.outputs.steps() + t) * H + h) * V + i)] =
-          out;
+      truth_.outputs[static_cast<std::size_t>(
+          ((b * data_.outputs.steps() + t) * heads_ + h) * lanes_ + i)] = out;
       for (const Wide x : {c, v, out.majorant, seen.majorant}) truth_.meet(x);
     }
   }
@@ -190,8 +190,9 @@ class matrix_oracle {
   const Decay& decay_;
   const Data& data_;
   const sequences<State>& where_;
-  const index_t H = data_.outputs.heads(), K = data_.keys.width(), V = data_.outputs.width();
-  const index_t N = H * K * V;
+  const index_t heads_ = data_.outputs.heads(), keys_ = data_.keys.width(),
+                lanes_ = data_.outputs.width();
+  const index_t numbers_ = heads_ * keys_ * lanes_;
   row state_;
   matrix_truth truth_;
 };

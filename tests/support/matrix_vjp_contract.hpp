@@ -186,30 +186,33 @@ struct matrix_vjp_call {
     return all;
   }
 
-  template <class Decay, class Sums>
-  void run(const Decay& decay, Sums& sums) {
+  template <class Decay, class Sums, class Form = sequential>
+  void run(const Decay& decay, Sums& sums, const Form& form = {}) {
     if (of.rule == matrix_rule::outer)
-      ebb::outer_vjp(decay, call_data<outer_data<T>>(), cotangents(), gradients(sums), where());
+      ebb::outer_vjp(decay, call_data<outer_data<T>>(), cotangents(), gradients(sums), where(),
+                     form);
     else
-      ebb::delta_vjp(decay, call_data<delta_data<T>>(), cotangents(), gradients(sums), where());
+      ebb::delta_vjp(decay, call_data<delta_data<T>>(), cotangents(), gradients(sums), where(),
+                     form);
   }
-  template <decay_form Form>
-  void run_stored() {
-    const stored_decay<State, time_major, Form> stored{states.decays.rows()};
-    typename stored_decay<State, time_major, Form>::gradients sums{d_states.decays.rows()};
+  template <decay_form Kind, class Form>
+  void run_stored(const Form& form) {
+    const stored_decay<State, time_major, Kind> stored{states.decays.rows()};
+    typename stored_decay<State, time_major, Kind>::gradients sums{d_states.decays.rows()};
     if (!of.weighing) {
-      run(stored, sums);
+      run(stored, sums, form);
     } else {
-      const weighing<State, Form> decay{stored, states.weighed.rows()};
-      typename weighing<State, Form>::gradients both{sums, d_states.weighed.rows()};
-      run(decay, both);
+      const weighing<State, Kind> decay{stored, states.weighed.rows()};
+      typename weighing<State, Kind>::gradients both{sums, d_states.weighed.rows()};
+      run(decay, both, form);
     }
   }
-  void run() {
+  template <class Form = sequential>
+  void run(const Form& form = {}) {
     if (of.logs)
-      run_stored<decay_form::log_factor>();
+      run_stored<decay_form::log_factor>(form);
     else
-      run_stored<decay_form::factor>();
+      run_stored<decay_form::factor>(form);
   }
 
   void compare(const matrix_arrays<bounded<long double>>& truth) {

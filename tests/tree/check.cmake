@@ -8,7 +8,7 @@ set(expected "${CMAKE_ARGV4}")
 
 # What each stage may include. Backends and interop are leaves: nothing but the user, ebb.hpp and the
 # backends themselves includes them, save the defaults that entry points have to name: `rows`, `sequential`
-# and `key_lanes`.
+# and `key_lanes`, and the one way back through matrix states.
 # approx sees spectra and decays, never a recurrence.
 set(core_sees core)
 set(spectrum_sees core spectrum)
@@ -61,6 +61,9 @@ foreach(header IN LISTS headers)
         continue()
       endif()
       if(header MATCHES "^recurrence/(outer|delta)\\.hpp$" AND target STREQUAL "ebb/recurrence/backend/sequential.hpp")
+        continue()
+      endif()
+      if(header STREQUAL "recurrence/matrix_vjp.hpp" AND target MATCHES "^ebb/recurrence/backend/(sequential|matrix_vjp_walk)\\.hpp$")
         continue()
       endif()
       if(header STREQUAL "recurrence/selective_scan.hpp" AND target STREQUAL "ebb/recurrence/backend/key_lanes.hpp")

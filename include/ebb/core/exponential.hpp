@@ -95,13 +95,30 @@ template <class Real>
   return {choose(gone, Real(0), a), choose(gone, Real(1), m)};
 }
 
-/// exp(x) for |x| <= 709, within 3u relatively. Straight-line.
+/// exp(x) for -708 <= x <= 709, within 3u relatively, 2.2u of double; within 500u up to 709.78, the
+/// logarithm of the largest double. Straight-line.
 template <class Real>
 [[gnu::always_inline]] inline double tapered(double x) {
-  const double k = nearest_product(x, 0x1.71547652b82fep0);
+  const double nearest = nearest_product(x, 0x1.71547652b82fep0);
+  const double k = choose(nearest < 1023, nearest, 1023.0);
   const auto e = static_cast<double>(reduced_expm1(static_cast<Real>(reduced(x, k))));
-  const double scale = power_of_two(choose(k < 1023, k, 1023.0));
+  const double scale = power_of_two(k);
   return multiply_add(scale, e, scale);
+}
+
+/// log(x) for whole numbers 1 <= x < 2^64, within 2u relatively (docs/accuracy.md). Straight-line.
+[[gnu::always_inline]] inline double log_of_whole(double x) {
+  // x = 2^k m, 3/4 <= m < 3/2; m - 1 is exact.
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const std::uint64_t power = (bits - std::bit_cast<std::uint64_t>(0.75)) >> 52;
+  const double k = std::bit_cast<double>(power | std::bit_cast<std::uint64_t>(0x1p52)) - 0x1p52;
+  const auto m = std::bit_cast<double>(bits - (power << 52));
+  // 2 atanh(s), whose series leaves less than u/5 behind 10 terms.
+  const double s = (m - 1) / (m + 1), square = s * s;
+  double p = 2.0 / 21;
+  for (int j = 9; j >= 1; --j) p = multiply_add(p, square, 2.0 / static_cast<double>(2 * j + 1));
+  const double log_m = multiply_add(p * square, s, s + s);
+  return multiply_add(k, 0x1.62e42fefap-1, multiply_add(k, 0x1.cf79abc9e3b3ap-40, log_m));
 }
 
 /// log(1 + z) for 0 <= z <= 1, within 4u relatively: 2 atanh(z / (2 + z)), |z / (2 + z)| <= 1/3, whose

@@ -140,42 +140,30 @@ template <class T>
 inline constexpr bool borrows_data<head_view<T>> = true;
 
 namespace detail {
-// The bytes from the first element to one past the last.
 template <class T>
-std::pair<std::intptr_t, std::intptr_t> byte_range(const head_view<T>& view) {
-  const auto reach = [](index_t stride, index_t count) { return stride * (count - 1); };
-  std::intptr_t low = 0, high = view.width();
-  for (const std::intptr_t far :
-       {reach(view.stride().batch, view.batches()), reach(view.stride().step, view.steps()),
-        reach(view.stride().head, view.heads())})
-    (far < 0 ? low : high) += far;
-  const auto base = reinterpret_cast<std::intptr_t>(view.data());
+byte_runs runs_of(const head_view<T>& view) {
   constexpr auto bytes = static_cast<std::intptr_t>(sizeof(T));
-  return {base + low * bytes, base + high * bytes};
+  return simplified({reinterpret_cast<std::intptr_t>(view.data()),
+                     view.width() * bytes,
+                     {{{view.stride().batch * bytes, view.batches()},
+                       {view.stride().step * bytes, view.steps()},
+                       {view.stride().head * bytes, view.heads()}}}});
 }
 }  // namespace detail
 
 /// Do two views share an element? Exact for any strides.
-/// Cost: O(1) when the memory ranges are apart, else that of `overlap` for each pair of heads.
+/// Cost: O(1) when the memory ranges are apart, and where heads, steps and batch entries continue
+/// each other in rows equally far apart; else that of `overlap` of views, for each pair along the
+/// axis of the largest stride.
 template <class T, class U>
 bool overlap(const head_view<T>& one, const head_view<U>& two) {
   if (one.empty() || two.empty()) return false;
-  const auto a = detail::byte_range(one), b = detail::byte_range(two);
-  if (a.second <= b.first || b.second <= a.first) return false;
-  for (index_t g = 0; g < one.heads(); ++g)
-    for (index_t h = 0; h < two.heads(); ++h)
-      if (overlap(one.head(g), two.head(h))) return true;
-  return false;
+  return detail::overlap(detail::runs_of(one), detail::runs_of(two));
 }
 template <class T, class U, class Axis>
 bool overlap(const head_view<T>& one, const strided_view<U, Axis>& two) {
   if (one.empty() || two.empty()) return false;
-  const auto a = detail::byte_range(one);
-  const detail::byte_runs b = detail::runs_of(two);
-  if (a.second <= b.lowest() || b.end() <= a.first) return false;
-  for (index_t g = 0; g < one.heads(); ++g)
-    if (overlap(one.head(g), two)) return true;
-  return false;
+  return detail::overlap(detail::runs_of(one), detail::runs_of(two));
 }
 
 /// Do two views walk memory alike? (Strides over a single element count for nothing.)

@@ -114,8 +114,9 @@ template <class Real>
   const Real whole = choose(size <= Real(0.25), p.ahead, Real(0));
   const Real part = choose(whole > 0, minus, re);
   const bool gone = x < -largest_exponent<Real>;
-  return {choose(x == x, choose(gone, Real(0), part), x),
-          choose(x == x, choose(gone, Real(0), im), x), whole};
+  const auto is_number = x == x;  // NOLINT(misc-redundant-expression)
+  return {choose(is_number, choose(gone, Real(0), part), x),
+          choose(is_number, choose(gone, Real(0), im), x), whole};
 }
 
 }  // namespace ebb::inline EBB_ABI::detail

@@ -4,14 +4,18 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <ebb/core/exponential.hpp>
 #include <ebb/core/numeric.hpp>
+#include <ebb/core/row.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/log_time.hpp>
 #include <ebb/decay/power_sum.hpp>
@@ -108,9 +112,6 @@ class post_taper {
 
     std::span<const Param> rates() const { return rates_; }
     std::span<const Param> alpha() const { return alpha_; }
-    /// log t_ref, and t_0.
-    const Param& log_reference() const { return log_reference_; }
-    index_t offset() const { return offset_; }
 
     /// The same with each channel repeated: as many side by side, such as those of a head.
     bound repeated(index_t times) const {
@@ -124,22 +125,62 @@ class post_taper {
       return result;
     }
 
+    /// log t_ref.
+    const Param& log_reference() const { return log_reference_; }
+    index_t offset() const { return offset_; }
     /// log((t + t_0) / t_ref), which all channels share.
     Param log_relative_time(index_t position) const {
-      using detail::log;
       EBB_ASSERT(position >= 1);
-      return Param(Param(log(exactly(position + offset_))) - log_reference_);
+      if constexpr (straight) {
+        return detail::log_of_whole(static_cast<double>(position + offset_)) - log_reference_;
+      } else {
+        using detail::log;
+        return Param(Param(log(exactly(position + offset_))) - log_reference_);
+      }
     }
 
-    /// The factor s_{t,k} of a channel, 0 <= channel < N, from the logarithm above.
+    /// The factor of an exponent, from the logarithm above.
+    [[gnu::always_inline]] static inline Param factor(const Param& alpha, const Param& log_time) {
+      if constexpr (straight) {
+        return detail::tapered<Param>(-alpha * log_time);
+      } else {
+        using detail::exp;
+        return Param(exp(Param(-alpha * log_time)));
+      }
+    }
+    /// The factor s_{t,k} of a channel, 0 <= channel < N.
     Param taper(std::size_t channel, const Param& log_time) const {
-      using detail::exp;
-      return Param(exp(Param(-alpha_[channel] * log_time)));
+      return factor(alpha_[channel], log_time);
+    }
+    /// The factors of a channel at `count` positions in a row.
+    void tapers(std::size_t channel, index_t position, index_t count, Param* to) const {
+      // Straight loops over numbers of their own become vectors.
+      const Param alpha = alpha_[channel], log_reference = log_reference_;
+      if constexpr (straight) {
+        const index_t first = position + offset_;
+        for (index_t i = 0; i < count; ++i) to[i] = static_cast<double>(first + i);
+        for (index_t i = 0; i < count; ++i) to[i] = detail::log_of_whole(to[i]) - log_reference;
+        for (index_t i = 0; i < count; ++i) to[i] = factor(alpha, to[i]);
+      } else {
+        for (index_t i = 0; i < count; ++i) to[i] = factor(alpha, log_relative_time(position + i));
+      }
     }
 
     template <class Real, class Axis>
     void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
       const auto first = static_cast<std::size_t>(where.channel);
+      if (block.channels() == 1) {  // many steps, so that each loop becomes vectors
+        constexpr index_t strip = 32;
+        alignas(64) Param value[static_cast<std::size_t>(strip)];
+        for (index_t t = 0; t < block.steps(); t += strip) {
+          const index_t count = std::min(strip, block.steps() - t);
+          tapers(first, where.position + t, count, value);
+          const Param rate = rates_[first];
+          for (index_t i = 0; i < count; ++i) value[i] = Param(-rate * value[i]);
+          detail::put_row(value, count, detail::time_row_of(block, t));
+        }
+        return;
+      }
       for (index_t t = 0; t < block.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
         for (index_t k = 0; k < block.channels(); ++k) {
@@ -219,6 +260,9 @@ class post_taper {
     }
 
    private:
+    // Of double, functions without branches and calls.
+    static constexpr bool straight = std::same_as<Param, double>;
+
     // A position in two halves that every real type holds exactly (or rounds once).
     static Param exactly(index_t position) {
       const index_t low = position % (index_t{1} << 32);
@@ -243,6 +287,51 @@ class post_taper {
     std::vector<Param> bound_rates(rates.begin(), rates.end());
     auto alpha = exponents_for(bound_rates);
     return bound<Param>(std::move(bound_rates), std::move(alpha), reference_, offset_);
+  }
+
+  /// The way back from exponents by gaps to the rates they are made of, which `vjp` leaves fixed:
+  /// adds to the gradient of r_j the sum over k of d loss / d alpha_k times d alpha_k / d r_j.
+  /// Nothing for linear exponents; clamped ones (0 or 1) do not move.
+  ///
+  /// @param rates             N rates as bound
+  /// @param alpha_gradients   (N), d loss / d alpha_k
+  /// @param rate_gradients    (N), added to
+  /// @throws shape_error unless there are N of each, domain_error as bind. Nothing has been written
+  ///   then.
+  /// Cost: O(N), three allocations. Accuracy: (16 + N) u of the sum of the terms' absolute values
+  /// (of `relative_by_gaps` with y = 1 - alpha_k within 8 u).
+  template <real_scalar Real>
+  void exponents_vjp(
+      std::span<const Real> rates,
+      std::type_identity_t<std::span<const detail::parameter_t<Real>>> alpha_gradients,
+      std::type_identity_t<std::span<detail::parameter_t<Real>>> rate_gradients) const {
+    using Param = detail::parameter_t<Real>;
+    const std::size_t n = rates.size();
+    detail::require_shape(alpha_gradients.size() == n && rate_gradients.size() == n,
+                          "post_taper::exponents_vjp", "need N gradients of both kinds (got, N)",
+                          alpha_gradients.size(), rate_gradients.size(), n);
+    const auto bound_taper = bind(rates);
+    if (exponents_ == exponents::linear || n < 2) return;
+    const auto r = bound_taper.rates();
+    const auto alpha = bound_taper.alpha();
+    const Param span(detail::log_ratio(r.front(), r.back()));
+    const bool by_horizon = exponents_ == exponents::geometric_at_horizon;
+    if (!by_horizon && !(span > Param(0))) return;
+    using detail::log;
+    // d alpha_k = (x d log r_k - (1 - y) d log r_0 - y d log r_last) / scale, x and y as below.
+    const Param scale = by_horizon ? Param(log(Param(horizon_))) : Param(-span);
+    Param slowest(0), fastest(0);
+    for (std::size_t k = 1; k + 1 < n; ++k) {
+      if (by_horizon && !(alpha[k] > 0 && alpha[k] < 1)) continue;  // clamped
+      const Param g = alpha_gradients[k] / scale;
+      const Param y = by_horizon ? Param(static_cast<double>(k)) / Param(static_cast<double>(n - 1))
+                                 : Param(Param(1) - Param(alpha[k]));
+      rate_gradients[k] += g / Param(r[k]);
+      slowest -= g * (Param(1) - y);
+      fastest -= g * y;
+    }
+    rate_gradients[0] += slowest / Param(r[0]);
+    rate_gradients[n - 1] += fastest / Param(r[n - 1]);
   }
 
  private:

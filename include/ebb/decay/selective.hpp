@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -19,6 +20,8 @@
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/positive_steps.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/decay/selective_filler.hpp>
+#include <ebb/decay/tapered_rates.hpp>
 
 namespace ebb::inline EBB_ABI {
 
@@ -56,8 +59,12 @@ namespace ebb::inline EBB_ABI {
 /// where raw and bias have one channel), tapered one exp per element and one log per step more.
 /// Accuracy: with x = raw + bias, u the unit roundoff of the parameters' type (double for float
 /// blocks), relative error of log a below (9 + max(1, |x|)) u, of steps as given 2 u; tapered
-/// (5 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. The published
-/// code takes softplus(x) = x for x > 20, which is less by 2.1e-9 at most. (docs/accuracy.md)
+/// (5 + 5 L) u more, L as in decay/post.hpp; then one rounding to the block's type. Float blocks of
+/// raw steps that are at most float: 11 u of float instead of that rounding, for softplus is
+/// evaluated in float, with x of more digits; below the smallest normal number, 3 (r + 1) of the
+/// smallest subnormal ones. (Rates, bias or limits below 2^-64 or above 2^64, but for 0 and no
+/// limit, or t_ref above 10^19: in double.) The published code takes softplus(x) = x for x > 20,
+/// which is less by 2.1e-9 at most. (docs/accuracy.md)
 /// Source: [Mamba], [Mamba2]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major, class Bias = double, bool Weighing = false>
 class selective_decay {
@@ -77,12 +84,15 @@ class selective_decay {
   template <class Values>
   auto with_bias(const Values& values) const {
     const std::span list(values);
-    using Value = std::remove_const_t<typename decltype(list)::element_type>;
+    using Value = std::remove_cvref_t<decltype(detail::loaded(list[0]))>;
     const Value most = std::numeric_limits<Value>::max();
-    for (const Value& value : list)
-      detail::require_domain(value >= -most && value <= most, "selective_decay::with_bias",
-                             "need finite values", value);
-    selective_decay<T, Axis, Value, Weighing> result(raw_, {list.begin(), list.end()});
+    std::vector<Value> bias;
+    for (const auto& stored : list) {
+      bias.push_back(detail::loaded(stored));
+      detail::require_domain(bias.back() >= -most && bias.back() <= most,
+                             "selective_decay::with_bias", "need finite values", bias.back());
+    }
+    selective_decay<T, Axis, Value, Weighing> result(raw_, std::move(bias));
     result.set(options_, rates_for_, taper_);
     return result;
   }
@@ -163,14 +173,12 @@ class selective_decay {
       std::span<Param> alpha{};
     };
 
-    std::span<const Param> rates() const { return rates_; }
+    std::span<const Param> rates() const { return rates_.rates(); }
     std::span<const Param> bias() const { return steps_.bias(); }
     /// The exponents of the taper; none without.
-    std::span<const Param> alpha() const {
-      return taper_ ? taper_->alpha() : std::span<const Param>();
-    }
+    std::span<const Param> alpha() const { return rates_.alpha(); }
     /// The taper, if any; what becomes of raw steps; and these, which a scan must not overwrite.
-    const std::optional<post_taper::bound<Param>>& taper() const { return taper_; }
+    const std::optional<post_taper::bound<Param>>& taper() const { return rates_.bound_taper(); }
     detail::positive_step_options step_options() const { return steps_.options(); }
     const strided_view<const T, Axis>& view() const { return steps_.view(); }
 
@@ -183,65 +191,31 @@ class selective_decay {
 
     template <class Real, class BlockAxis>
     void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
-      typename steps::strip_values dt, rate;
-      if (block.channels() == 1) {  // many steps, so that each loop becomes vectors
-        const auto c = static_cast<std::size_t>(where.channel);
-        for (index_t t = 0; t < block.steps(); t += steps::strip) {
-          const index_t count = std::min(steps::strip, block.steps() - t);
-          steps_.over_time(where, t, steps_.column(where.channel), count, dt);
-          for (index_t i = 0; i < count; ++i)
-            rate[static_cast<std::size_t>(i)] = Param(-rates_[c] * dt[static_cast<std::size_t>(i)]);
-          if (taper_)
-            for (index_t i = 0; i < count; ++i)
-              rate[static_cast<std::size_t>(i)] *=
-                  taper_factor(c, log_relative_time(where.position + t + i));
-          for (index_t i = 0; i < count; ++i)
-            block(t + i, 0) = detail::scalar_as<Real>(rate[static_cast<std::size_t>(i)]);
-        }
-        return;
-      }
-      for (index_t t = 0; t < block.steps(); ++t) {
-        const Param log_time = log_relative_time(where.position + t);
-        if (steps_.one_for_all()) {
-          steps_.over_time(where, t, 0, 1, dt);
-          dt.fill(dt[0]);
-        }
-        typename steps::column_steps columns;
-        for (index_t k = 0; k < block.channels(); k += steps::strip) {
-          const auto count = static_cast<std::size_t>(std::min(steps::strip, block.channels() - k));
-          const std::size_t first = channel(where, k);
-          if (!steps_.one_for_all())
-            steps_.over_channels(where, t, where.channel + k, static_cast<index_t>(count),
-                                 where.channel + block.channels(), columns, dt);
-          for (std::size_t i = 0; i < count; ++i) rate[i] = Param(-rates_[first + i] * dt[i]);
-          if (taper_)
-            for (std::size_t i = 0; i < count; ++i) rate[i] *= taper_factor(first + i, log_time);
-          for (std::size_t i = 0; i < count; ++i)
-            block(t, k + static_cast<index_t>(i)) = detail::scalar_as<Real>(rate[i]);
-        }
-      }
+      with_filler<Real>([&](const auto& filler) {
+        if (block.channels() == 1)
+          filler.column(where, &block, static_cast<decltype(&block)>(nullptr));
+        else
+          filler.rows(where, block);
+      });
     }
 
     /// dt of the raw steps from column `where.channel` on, one for each channel of the block.
     template <class Real, class BlockAxis>
     void weigh(const block_origin& where,
                const strided_view<Real, BlockAxis>& block) const requires Weighing {
-      typename steps::strip_values dt;
-      if (block.channels() == 1)
-        for (index_t t = 0; t < block.steps(); t += steps::strip) {
-          const index_t count = std::min(steps::strip, block.steps() - t);
-          steps_.over_time(where, t, where.channel, count, dt);
-          for (index_t i = 0; i < count; ++i)
-            block(t + i, 0) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
-        }
-      else
-        for (index_t t = 0; t < block.steps(); ++t)
-          for (index_t k = 0; k < block.channels(); k += steps::strip) {
-            const index_t count = std::min(steps::strip, block.channels() - k);
-            steps_.over_columns(where, t, where.channel + k, count, dt);
-            for (index_t i = 0; i < count; ++i)
-              block(t, k + i) = detail::scalar_as<Real>(dt[static_cast<std::size_t>(i)]);
-          }
+      with_filler<Real>([&](const auto& filler) {
+        if (block.channels() == 1)
+          filler.column(where, static_cast<decltype(&block)>(nullptr), &block);
+        else
+          filler.step_rows(where, block);
+      });
+    }
+
+    /// `fill` and `weigh` of one channel with a column of raw of its own.
+    template <class Real, class BlockAxis>
+    void fill_and_weigh(const block_origin& where, const strided_view<Real, BlockAxis>& logs,
+                        const strided_view<Real, BlockAxis>& weights) const requires Weighing {
+      with_filler<Real>([&](const auto& filler) { filler.column(where, &logs, &weights); });
     }
 
     /// With d = d dt: d raw, d bias += dt'(x) d, dt' as in `vjp`.
@@ -250,16 +224,15 @@ class selective_decay {
                    const strided_view<const Real, CotangentAxis>& cotangent,
                    gradients& sums) const requires Weighing {
       const typename steps::gradients to{sums.raw, sums.bias};
-      for (index_t t = 0; t < cotangent.steps(); ++t)
-        for (index_t k = 0; k < cotangent.channels(); ++k) {
-          const index_t column = where.channel + k;
-          const Param d = detail::cotangent_as<Param>(cotangent(t, k));
-          if (d == Param(0)) continue;
-          const Param x = steps_.argument(where, t, column);
-          const Param d_raw = Param(steps_.slope(x, steps_.free(x)) * d);
-          steps_.add_bias(to, column, d_raw);
-          steps_.add_raw(to, where, t, column, d_raw);
-        }
+      steps_.each_with_slope(
+          where, cotangent, [](index_t column) { return column; },
+          [&](index_t t, index_t k, const Param& d, const Param&, const Param& slope) {
+            if (d == Param(0)) return;
+            const index_t column = where.channel + k;
+            const Param d_raw = Param(slope * d);
+            steps_.add_bias(to, column, d_raw);
+            steps_.add_raw(to, where, t, column, d_raw);
+          });
     }
 
     /// With x = raw + bias and d = d log a:
@@ -274,34 +247,36 @@ class selective_decay {
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
       const typename steps::gradients to{sums.raw, sums.bias};
-      for (index_t t = 0; t < cotangent.steps(); ++t) {
-        const Param log_time = log_relative_time(where.position + t);
-        Param over_channels(0);
-        for (index_t k = 0; k < cotangent.channels(); ++k) {
-          const std::size_t c = channel(where, k);
-          const index_t column = steps_.column(where.channel + k);
-          Param scaled = detail::cotangent_as<Param>(cotangent(t, k));
-          if (scaled == Param(0)) continue;  // behind a = 0, whose dt is inf: not inf * 0
-          const Param x = steps_.argument(where, t, column), free = steps_.free(x);
-          const Param dt = steps_.clamped(free);
-          if (taper_) scaled *= taper_factor(c, log_time);
-          if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
-          if (!sums.alpha.empty())
-            sums.alpha[c] += Param(Param(rates_[c] * dt) * Param(log_time * scaled));
-          const Param d_raw = Param(-rates_[c] * Param(steps_.slope(x, free) * scaled));
-          steps_.add_bias(to, column, d_raw);
-          if (steps_.shared())
-            over_channels += d_raw;
-          else
-            steps_.add_raw(to, where, t, column, d_raw);
-        }
-        if (steps_.shared()) steps_.add_raw(to, where, t, 0, over_channels);
-      }
+      const index_t last = cotangent.channels() - 1;
+      Param over_channels(0), log_time(0);
+      index_t now = -1;
+      steps_.each_with_slope(
+          where, cotangent, [&](index_t channel) { return steps_.column(channel); },
+          [&](index_t t, index_t k, const Param& d, const Param& dt, const Param& slope) {
+            if (t != now) now = t, log_time = rates_.log_relative_time(where.position + t);
+            const std::size_t c = channel(where, k);
+            if (!(d == Param(0))) {  // behind a = 0, whose dt is inf: not inf * 0
+              const Param scaled = rates_.tapered() ? Param(d * rates_.taper(c, log_time)) : d;
+              if (!sums.rates.empty()) sums.rates[c] -= Param(dt * scaled);
+              if (!sums.alpha.empty())
+                sums.alpha[c] += Param(Param(rates()[c] * dt) * Param(log_time * scaled));
+              const Param d_raw = Param(-rates()[c] * Param(slope * scaled));
+              const index_t column = steps_.column(where.channel + k);
+              steps_.add_bias(to, column, d_raw);
+              if (steps_.shared())
+                over_channels += d_raw;
+              else
+                steps_.add_raw(to, where, t, column, d_raw);
+            }
+            if (k < last || !steps_.shared()) return;
+            steps_.add_raw(to, where, t, 0, over_channels);
+            over_channels = Param(0);
+          });
     }
 
     /// @throws shape_error unless the data has N channels, and raw its shape or one channel.
     void check(const extents& size) const {
-      detail::require_channels(static_cast<index_t>(rates_.size()), size, "selective_decay");
+      detail::require_channels(static_cast<index_t>(rates().size()), size, "selective_decay");
       steps_.check(size, "selective_decay");
     }
     /// @throws shape_error unless each of the gradients has its shape or is left out.
@@ -310,7 +285,7 @@ class selective_decay {
         detail::require_shape(got == 0 || got == expected, "selective_decay",
                               "need one gradient per parameter (got, parameters)", got, expected);
       };
-      fits(sums.rates.size(), rates_.size());
+      fits(sums.rates.size(), rates().size());
       fits(sums.bias.size(), bias().size());
       fits(sums.alpha.size(), alpha().size());
       steps_.check_sums(sums.raw, "selective_decay");
@@ -318,32 +293,29 @@ class selective_decay {
 
    private:
     friend class selective_decay;
-    // Of double, functions without branches and calls.
-    static constexpr bool straight = std::same_as<Param, double>;
     using taper_bound = post_taper::bound<Param>;
     using steps = detail::positive_steps<Param, T, Axis>;
 
     bound(const selective_decay& policy, std::vector<Param> rates, std::optional<taper_bound> taper)
         : steps_(policy.raw_, {policy.bias_.begin(), policy.bias_.end()}, policy.options_),
-          rates_(std::move(rates)),
-          taper_(std::move(taper)) {}
+          rates_(std::move(rates), std::move(taper), policy.rates_for_),
+          in_float_(steps_.in_float() && rates_.fit_float()) {}
+
+    // Calls f with what fills blocks of type Real, in float or in Param.
+    template <class Real, class F>
+    void with_filler(const F& f) const {
+      if constexpr (std::same_as<Param, double> &&
+                    std::numeric_limits<Real>::digits <= std::numeric_limits<float>::digits)
+        if (in_float_) return f(detail::selective_filler<float, Param, T, Axis>(steps_, rates_));
+      f(detail::selective_filler<Param, Param, T, Axis>(steps_, rates_));
+    }
 
     static std::size_t channel(const block_origin& where, index_t k) {
       return static_cast<std::size_t>(where.channel + k);
     }
-    Param log_relative_time(index_t position) const {
-      return taper_ ? taper_->log_relative_time(position) : Param(0);
-    }
-    Param taper_factor(std::size_t channel, const Param& log_time) const {
-      if constexpr (straight)
-        return detail::tapered<Param>(-taper_->alpha()[channel] * log_time);
-      else
-        return taper_->taper(channel, log_time);
-    }
-
     steps steps_;
-    std::vector<Param> rates_;
-    std::optional<taper_bound> taper_;
+    detail::tapered_rates<Param> rates_;
+    bool in_float_;
   };
 
   /// @param rates  N >= 0 values (with rates_for(K) N / K), 0 <= r < inf, in any order; tapered:

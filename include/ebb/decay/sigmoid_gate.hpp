@@ -12,11 +12,13 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ebb/core/exponential.hpp>
 #include <ebb/core/numeric.hpp>
+#include <ebb/core/pack_softplus.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/decay/step_sizes.hpp>
@@ -53,8 +55,9 @@ template <class Real>
 /// float blocks) and L as in decay/post.hpp (0 untapered), relative error of log a below
 /// (8 + 2 |x| + 6 L) u barring underflow, with exponents by gaps
 /// 16 L (max(1, log(r_max / r_min) / log T) + 1 / log T) u more; then one rounding to the block's
-/// type.
-/// (docs/accuracy.md) Source: [RWKV7]; the taper [PoST].
+/// type. Float blocks of gates that are at most float: 7 u of float instead of that rounding, for
+/// sigma is evaluated in float, with x of more digits (logits below 2^-64 or above 2^64 in size,
+/// but for 0: in double). (docs/accuracy.md) Source: [RWKV7]; the taper [PoST].
 template <class T, unit_stride_axis Axis = time_major>
 class sigmoid_gate {
  public:
@@ -110,19 +113,10 @@ class sigmoid_gate {
 
     template <class Real, class BlockAxis>
     void fill(const block_origin& where, const strided_view<Real, BlockAxis>& block) const {
-      // Some channels at a time, so that each loop becomes vectors.
-      constexpr index_t strip = 64;
-      std::array<Param, static_cast<std::size_t>(strip)> x;
-      for (index_t t = 0; t < block.steps(); ++t) {
-        const Param log_time = log_relative_time(where.position + t);
-        for (index_t k = 0; k < block.channels(); k += strip) {
-          const index_t count = std::min(strip, block.channels() - k);
-          for (index_t i = 0; i < count; ++i) x[as_size(i)] = argument(where, t, k + i, log_time);
-          for (std::size_t i = 0; i < as_size(count); ++i) x[i] = Param(-largest_ * sigma(x[i]));
-          for (index_t i = 0; i < count; ++i)
-            block(t, k + i) = detail::scalar_as<Real>(x[as_size(i)]);
-        }
-      }
+      if constexpr (floats_only &&
+                    std::numeric_limits<Real>::digits <= std::numeric_limits<float>::digits)
+        if (in_float_) return fill_as<float>(where, block);
+      fill_as<Param>(where, block);
     }
 
     /// With x the argument of sigma and d = d log a:
@@ -171,12 +165,60 @@ class sigmoid_gate {
    private:
     friend class sigmoid_gate;
     using taper_bound = post_taper::bound<Param>;
+    static constexpr bool floats_only =
+        std::same_as<Param, double> &&
+        std::same_as<decltype(detail::loaded(std::declval<const T&>())), float>;
 
     bound(const sigmoid_gate& policy, std::vector<Param> logits, std::optional<taper_bound> taper)
         : raw_(policy.raw_),
           logits_(std::move(logits)),
           taper_(std::move(taper)),
-          largest_(largest_rate<Param>()) {}
+          largest_(largest_rate<Param>()),
+          in_float_(detail::fits_float(logits_)),
+          plain_(!taper_ && std::all_of(logits_.begin(), logits_.end(),
+                                        [](const Param& w) { return w == Param(0); })) {}
+
+    // Some channels at a time, so that each loop becomes vectors.
+    template <class Gate, class Block>
+    void fill_as(const block_origin& where, const Block& block) const {
+      constexpr index_t strip = 64;
+      alignas(64) std::array<Param, static_cast<std::size_t>(strip)> x;
+      alignas(64) std::array<Gate, static_cast<std::size_t>(strip)> memory;
+      for (index_t t = 0; t < block.steps(); ++t) {
+        const Param log_time = log_relative_time(where.position + t);
+        for (index_t k = 0; k < block.channels(); k += strip) {
+          const index_t count = std::min(strip, block.channels() - k);
+          const auto raw = raw_.channel_row(where, t, k);
+          const auto row = detail::channel_row_of(block, t, k);
+          Gate* const to = detail::place_for(row, memory);
+          if constexpr (std::same_as<Gate, Param>) {
+            add_up(raw, as_size(where.channel + k), count, log_time, x.data());
+            for (index_t i = 0; i < count; ++i) to[i] = Param(-largest_ * sigma(x[as_size(i)]));
+          } else {
+            const auto minus_largest = static_cast<float>(-largest_);
+            if (plain_) {
+              detail::logistic_gates(detail::in_a_row(raw, count, memory), minus_largest, count,
+                                     to);
+            } else {
+              add_up(raw, as_size(where.channel + k), count, log_time, x.data());
+              detail::logistic_gates(x.data(), minus_largest, count, to);
+            }
+          }
+          detail::put_row(to, count, row);
+        }
+      }
+    }
+    // x of `count` channels from c on.
+    void add_up(const detail::row<const T>& raw, std::size_t c, index_t count,
+                const Param& log_time, Param* __restrict x) const {
+      detail::copy_row(raw, count, detail::row<Param>{x, 1});
+      const Param* const logits = logits_.data() + c;
+      for (index_t i = 0; i < count; ++i) x[i] = Param(logits[i] + x[i]);
+      if (!taper_) return;
+      const Param* const alpha = taper_->alpha().data() + c;
+      for (index_t i = 0; i < count; ++i)
+        x[i] = detail::multiply_add(Param(-alpha[i]), log_time, x[i]);
+    }
 
     static std::size_t as_size(index_t i) { return static_cast<std::size_t>(i); }
     Param log_relative_time(index_t position) const {
@@ -199,6 +241,7 @@ class sigmoid_gate {
     std::vector<Param> logits_;
     std::optional<taper_bound> taper_;
     Param largest_;
+    bool in_float_, plain_;
   };
 
   /// c = e^(-1/2), the largest rate, 1/step.
@@ -236,6 +279,29 @@ class sigmoid_gate {
       if (taper_) rates.push_back(logistic(w));
     }
     return bound<Param>(*this, std::move(own), bound_taper<Param>(rates));
+  }
+
+  /// The way back from exponents by gaps to the logits, which `vjp` leaves fixed: adds to the
+  /// gradient of w_j the sum over k of d loss / d alpha_k times d alpha_k / d w_j. As
+  /// post_taper::exponents_vjp; nothing without a taper.
+  /// @throws shape_error unless there are N of each, domain_error as bind_logits. Nothing has been
+  ///   written then.
+  template <real_scalar Real>
+  void exponents_vjp(
+      std::span<const Real> logits,
+      std::type_identity_t<std::span<const detail::parameter_t<Real>>> alpha_gradients,
+      std::type_identity_t<std::span<detail::parameter_t<Real>>> logit_gradients) const {
+    using Param = detail::parameter_t<Real>;
+    detail::require_shape(logit_gradients.size() == logits.size(), "sigmoid_gate::exponents_vjp",
+                          "need N gradients of logits (got, N)", logit_gradients.size(),
+                          logits.size());
+    if (!taper_) return;
+    std::vector<Param> rates, sums(logits.size());
+    for (const Real& w : logits) rates.push_back(logistic(Param(w)));
+    taper_->exponents_vjp(std::span<const Param>(rates), alpha_gradients, sums);
+    // dr / dw = r sigma(-w)
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      logit_gradients[k] += Param(sums[k] * rates[k] * logistic(Param(-Param(logits[k]))));
   }
 
  private:

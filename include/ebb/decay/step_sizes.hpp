@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <ebb/core/row.hpp>
 #include <ebb/decay/concept.hpp>
 
 namespace ebb::inline EBB_ABI::detail {
@@ -32,6 +33,15 @@ class step_sizes {
   template <class Param>
   Param at(const block_origin& where, index_t t, index_t k) const {
     return static_cast<Param>(loaded(values_(where.batch, where.step + t, column(where, k))));
+  }
+
+  /// The values from there on: of the channels of the step, and of the steps.
+  row<const T> channel_row(const block_origin& where, index_t t, index_t k) const {
+    return {values_.pointer(where.batch, where.step + t, column(where, k)),
+            shared() ? 0 : values_.channel_stride()};
+  }
+  row<const T> time_row(const block_origin& where, index_t t, index_t k) const {
+    return {values_.pointer(where.batch, where.step + t, column(where, k)), values_.step_stride()};
   }
 
   /// Adds to the gradient of that value.

@@ -139,6 +139,27 @@ template <class V>
 requires outlives_call<V> && requires(V& values) { as_view(values); }
 auto stored_logs(V&& values) { return detail::stored_as<decay_form::log_factor>(values); }
 
+namespace detail {
+/// The decay of a call: a bound decay is itself; anything that can be seen as an array holds factors. A wrong argument
+/// gets a sentence, and what the concept misses after it.
+template <class State, class Decay>
+decltype(auto) as_decay(const Decay& decay) {
+  if constexpr (bound_decay<Decay, State>) {
+    return (decay);
+  } else if constexpr (requires { as_view(decay); }) {
+    return stored_factors(decay);
+  } else {
+    if constexpr (decay_for<Decay, parameter_t<State>>)
+      static_assert(bound_decay<Decay, State>,
+                    "ebb: the first argument is a policy; bind it first: policy.bind(rates)");
+    else
+      static_assert(bound_decay<Decay, State>,
+                    "ebb: the first argument is neither an array of factors nor a bound_decay");
+    return (decay);
+  }
+}
+}  // namespace detail
+
 static_assert(bound_decay<stored_decay<float, time_major, decay_form::factor>, float>);
 static_assert(bound_decay<stored_decay<float, channel_major, decay_form::log_factor>, double>);
 

@@ -24,23 +24,27 @@ namespace ebb::inline EBB_ABI {
 /// | `v`        | (B, T, H, V) | values                                              | needed    |
 /// | `o`        | (B, T, H, V) | gets the outputs; may be `v` itself                 | needed    |
 /// | `scale`    |              | finite                                              | 1/sqrt(K) |
-/// | `decays`   |              | whether w_t is a number a head or a vector of K     | key       |
+/// | `decays`   |              | whether w_t is a number a head or a vector of K     | as below  |
+///
+/// Left out, decays are those of the decay: of a constant one, such as `retnet_decay`, a number a
+/// head, of others a vector.
 template <class T>
 struct gla_arrays {
   using value_type = T;
   head_view<const T> q{}, k{}, v{};
   head_view<T> o{};
   std::optional<double> scale{};
-  decay_per decays = decay_per::key;
+  std::optional<decay_per> decays{};
 
   /// The same as the arrays of the recurrence, for its other entry points.
-  outer_data<T> recurrence() const {
+  /// @param usual  for decays that are left out
+  outer_data<T> recurrence(decay_per usual = decay_per::key) const {
     return {.queries = q,
             .keys = k,
             .values = v,
             .outputs = o,
             .scale = detail::scale_or_usual(scale, k.width()),
-            .decays = decays};
+            .decays = decays.value_or(usual)};
   }
 };
 
@@ -77,6 +81,15 @@ auto gla_post_decay(const Spectrum& spectrum, const post_taper& taper,
 inline geometric_spectrum gla_post_initial() { return geometric_spectrum::rates(1, 16); }
 
 namespace detail {
+/// What a decay is one of where the arrays do not say.
+template <class Decay>
+constexpr decay_per usual_decays() {
+  if constexpr (requires { Decay::kind; })
+    return Decay::kind == decay_kind::constant ? decay_per::head : decay_per::key;
+  else
+    return decay_per::key;  // an array of factors
+}
+
 template <class Arrays>
 void check_attention(std::string_view name, const Arrays& arrays) {
   require_array(name, "q", arrays.q);
@@ -99,7 +112,7 @@ template <class Decay, class T, class State, class Form = sequential>
 void gla(const Decay& decay, const gla_arrays<T>& arrays, const sequences<State>& where,
          const Form& form = {}) {
   detail::check_attention("gla", arrays);
-  detail::run_matrix("gla", decay, arrays.recurrence(), where, form);
+  detail::run_matrix("gla", decay, arrays.recurrence(detail::usual_decays<Decay>()), where, form);
 }
 template <class Decay, class T, class Form = sequential>
 void gla(const Decay& decay, const gla_arrays<T>& arrays, const Form& form = {}) {
@@ -112,8 +125,9 @@ void gla(const Decay& decay, const gla_arrays<T>& arrays, const Form& form = {})
 template <class Decay, class T, class State, class Form = sequential>
 void step(const Decay& decay, index_t position, const gla_arrays<T>& arrays, std::span<State> state,
           const Form& form = {}) {
-  detail::check_attention("gla", arrays);
-  detail::step_matrix("gla", decay, position, arrays.recurrence(), state, form);
+  detail::check_attention("step", arrays);
+  detail::step_matrix("step", decay, position, arrays.recurrence(detail::usual_decays<Decay>()),
+                      state, form);
 }
 
 }  // namespace ebb::inline EBB_ABI

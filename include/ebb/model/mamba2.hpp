@@ -38,8 +38,9 @@ struct mamba2_arrays {
   std::span<const T> D{};
 
   /// The same as the arrays of the recurrence, for its other entry points; without the gate.
-  outer_data<T> recurrence() const {
-    return {.queries = C, .keys = B, .values = x, .outputs = y, .skip = D};
+  /// @param decays  decay_per::key for Mamba-1
+  outer_data<T> recurrence(decay_per decays = decay_per::head) const {
+    return {.queries = C, .keys = B, .values = x, .outputs = y, .skip = D, .decays = decays};
   }
 };
 
@@ -85,7 +86,9 @@ namespace detail {
 template <class Decay, class T, class State>
 void check_mamba(std::string_view name, const mamba2_arrays<T>& arrays,
                  const sequences<State>& where) {
-  static_assert(weighing_decay<Decay, State>, "ebb: Mamba needs a decay that weighs by its steps");
+  // Of a policy the call itself says that it must be bound.
+  static_assert(weighing_decay<Decay, State> || decay_for<Decay, parameter_t<State>>,
+                "ebb: Mamba needs a decay that weighs by its steps");
   require_array(name, "x", arrays.x);
   require_array(name, "B", arrays.B);
   require_array(name, "C", arrays.C);
@@ -115,12 +118,13 @@ void gate_outputs(const mamba2_arrays<T>& arrays, const sequences<State>& where)
 /// @param form    as of `outer`
 /// @throws as outer; shape_error for an array that is left out and a gate that does not fit.
 ///   Nothing has been written then.
-/// Cost, accuracy: those of the form and of silu_gate.
+/// Cost, accuracy: those of the form and of silu_gate, which takes y as rounded to T.
 template <class Decay, class T, class State, class Form = sequential>
 void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<State>& where,
             const Form& form = {}) {
   detail::check_mamba<Decay>("mamba2", arrays, where);
-  detail::run_matrix("mamba2", decay, arrays.recurrence(), where, form);
+  detail::run_matrix("mamba2 (keys B, queries C, values x, outputs y)", decay, arrays.recurrence(),
+                     where, form);
   detail::gate_outputs(arrays, where);
 }
 template <class Decay, class T, class Form = sequential>
@@ -137,7 +141,8 @@ void step(const Decay& decay, index_t position, const mamba2_arrays<T>& arrays,
   sequences<State> where;
   where.final_states = {state.data(), 1, static_cast<index_t>(state.size())};
   detail::check_mamba<Decay>("mamba2", arrays, where);
-  detail::step_matrix("mamba2", decay, position, arrays.recurrence(), state, form);
+  detail::step_matrix("mamba2 (keys B, queries C, values x, outputs y)", decay, position,
+                      arrays.recurrence(), state, form);
   detail::gate_outputs(arrays, where);
 }
 
@@ -174,10 +179,13 @@ template <class Decay, class T, class State, class Form = key_lanes>
 void mamba1(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<State>& where,
             const Form& form = {}) {
   detail::check_mamba<Decay>("mamba1", arrays, where);
-  auto data = arrays.recurrence();
-  data.decays = decay_per::key;
-  detail::run_matrix("mamba1", decay, data, where, form);
+  detail::run_matrix("mamba1 (keys B, queries C, values x, outputs y)", decay,
+                     arrays.recurrence(decay_per::key), where, form);
   detail::gate_outputs(arrays, where);
+}
+template <class Decay, class T, class Form = key_lanes>
+void mamba1(const Decay& decay, const mamba2_arrays<T>& arrays, const Form& form = {}) {
+  mamba1(decay, arrays, sequences<default_state_t<T>>{}, form);
 }
 
 /// One step of one sequence, in place: decode.
@@ -189,9 +197,8 @@ void mamba1_step(const Decay& decay, index_t position, const mamba2_arrays<T>& a
   sequences<State> where;
   where.final_states = {state.data(), 1, static_cast<index_t>(state.size())};
   detail::check_mamba<Decay>("mamba1_step", arrays, where);
-  auto data = arrays.recurrence();
-  data.decays = decay_per::key;
-  detail::step_matrix("mamba1_step", decay, position, data, state, form);
+  detail::step_matrix("mamba1_step (keys B, queries C, values x, outputs y)", decay, position,
+                      arrays.recurrence(decay_per::key), state, form);
   detail::gate_outputs(arrays, where);
 }
 

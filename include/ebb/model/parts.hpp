@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,7 +42,8 @@ namespace detail {
 /// @throws shape_error for an array that is left out.
 template <class T>
 void require_array(std::string_view model, std::string_view array, const head_view<T>& view) {
-  require_shape(!view.left_out(), model, "need an array that was left out", array);
+  if (view.left_out())
+    require_shape(false, model, "need " + std::string(array) + ", which was left out");
 }
 
 /// Parameters of a file, in a span, vector or array of numbers, as double.

@@ -32,15 +32,16 @@ auto retnet_post_decay(const Spectrum& spectrum, const post_taper& taper,
   return detail::head_decay("retnet_post_decay", detail::head_rates(spectrum, steps), steps, taper);
 }
 
-/// Evaluate retention: gated linear attention (model/gla.hpp) with `decays` a number a head for
-/// `retnet_decay`, and by key for `retnet_post_decay`. The rotation of queries and keys is the
-/// caller's.
+/// Evaluate retention: gated linear attention (model/gla.hpp), with a number a head for
+/// `retnet_decay` and a vector of keys for `retnet_post_decay`. The rotation of queries and keys is
+/// the caller's.
 /// @throws as gla.
 template <class Decay, class T, class State, class Form = sequential>
 void retnet(const Decay& decay, const gla_arrays<T>& arrays, const sequences<State>& where,
             const Form& form = {}) {
   detail::check_attention("retnet", arrays);
-  detail::run_matrix("retnet", decay, arrays.recurrence(), where, form);
+  detail::run_matrix("retnet", decay, arrays.recurrence(detail::usual_decays<Decay>()), where,
+                     form);
 }
 template <class Decay, class T, class Form = sequential>
 void retnet(const Decay& decay, const gla_arrays<T>& arrays, const Form& form = {}) {

@@ -135,7 +135,8 @@ template <class Decay, class T, class State, class Form = sequential>
 void rwkv7(const Decay& decay, const rwkv7_arrays<T>& arrays, const sequences<State>& where,
            const Form& form = {}) {
   detail::check_rwkv7(arrays);
-  detail::run_matrix("rwkv7", decay, arrays.recurrence(), where, form);
+  detail::run_matrix("rwkv7 (queries r, removals kappa, rates a, outputs o)", decay,
+                     arrays.recurrence(), where, form);
 }
 template <class Decay, class T, class Form = sequential>
 void rwkv7(const Decay& decay, const rwkv7_arrays<T>& arrays, const Form& form = {}) {
@@ -149,7 +150,8 @@ template <class Decay, class T, class State, class Form = sequential>
 void step(const Decay& decay, index_t position, const rwkv7_arrays<T>& arrays,
           std::span<State> state, const Form& form = {}) {
   detail::check_rwkv7(arrays);
-  detail::step_matrix("rwkv7", decay, position, arrays.recurrence(), state, form);
+  detail::step_matrix("rwkv7 (queries r, removals kappa, rates a, outputs o)", decay, position,
+                      arrays.recurrence(), state, form);
 }
 
 }  // namespace ebb::inline EBB_ABI

@@ -86,7 +86,9 @@ struct delta_data {
   decay_per decays = decay_per::head;
 };
 
-/// Whether a bound decay also weighs what is written, by step and head.
+/// Whether a bound decay also weighs what is written, by step and head. It may offer
+/// `d.fill_and_weigh(where, block, weights)` besides: `fill` and `weigh` of one channel at once, for
+/// decays by head.
 template <class D, class Real>
 concept weighing_decay = bound_decay<D, Real> &&
     requires(const D& d, const block_origin& where, strided_view<Real, time_major> block) {
@@ -117,6 +119,14 @@ struct matrix_shape {
   extents states() const { return {batches, steps, heads * keys * values}; }
   index_t decay_channels(decay_per decays) const {
     return decays == decay_per::head ? heads : heads * keys;
+  }
+  /// Elements of states times steps, of all sequences.
+  template <class State>
+  double work(const sequences<State>& where) const {
+    const index_t covered =
+        where.offsets.empty() ? steps : where.offsets.back() - where.offsets.front();
+    return static_cast<double>(batches) * static_cast<double>(covered) *
+           static_cast<double>(heads * state());
   }
 };
 

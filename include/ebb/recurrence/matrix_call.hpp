@@ -12,24 +12,6 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-// A bound decay is itself; anything that can be seen as an array holds factors.
-template <class State, class Decay>
-decltype(auto) as_matrix_decay(const Decay& decay) {
-  if constexpr (bound_decay<Decay, State>) {
-    return (decay);
-  } else if constexpr (requires { as_view(decay); }) {
-    return stored_factors(decay);
-  } else {
-    if constexpr (decay_for<Decay, parameter_t<State>>)
-      static_assert(bound_decay<Decay, State>,
-                    "ebb: the first argument is a policy; bind it first: policy.bind(rates)");
-    else
-      static_assert(bound_decay<Decay, State>,
-                    "ebb: the first argument is neither an array of factors nor a bound_decay");
-    return (decay);
-  }
-}
-
 template <class Decay, class Data, class State, class Form>
 void run_matrix(std::string_view name, const Decay& decay, const Data& data,
                 const sequences<State>& where, const Form& form) {
@@ -38,7 +20,7 @@ void run_matrix(std::string_view name, const Decay& decay, const Data& data,
                 "ebb: matrix states take data of float, double, bfloat16 or half");
   static_assert(is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>, "ebb: the state must be at least as wide as the data");
-  auto&& bound = as_matrix_decay<State>(decay);
+  auto&& bound = as_decay<State>(decay);
   using Bound = std::remove_cvref_t<decltype(bound)>;
   static_assert(gain_of<Bound> == input_gain::one,
                 "ebb: matrix states take no averages; give the gain as weights");

@@ -3,13 +3,15 @@
 /// @brief  The gradients of the recurrences with matrix states: their vector-Jacobian products.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <type_traits>
 
+#include <ebb/recurrence/backend/matrix_vjp_walk.hpp>
+#include <ebb/recurrence/backend/sequential.hpp>
 #include <ebb/recurrence/matrix_call.hpp>
 #include <ebb/recurrence/matrix_vjp_check.hpp>
-#include <ebb/recurrence/matrix_vjp_walk.hpp>
 
 namespace ebb::inline EBB_ABI {
 
@@ -54,16 +56,36 @@ struct matrix_gradients {
 };
 
 namespace detail {
-template <class Decay, class Data, class T, class State, class DecayGradients>
+// Head by head of every sequence.
+template <state_rule Rule, class Call, class Form>
+void go_back(const Call& call, const Form& form) {
+  const matrix_shape size = shape_of(call.data);
+  const index_t rows = call.where.count() * size.heads, heads = std::max<index_t>(1, size.heads);
+  const auto place = [&](index_t i) -> head_place {
+    return {i / rows, i % rows / heads, i % heads};
+  };
+  shared_sums<Call> sums(call);
+  // Some three times the work of the recurrence itself.
+  form.run_in_order(
+      size.batches * rows, 3 * size.work(call.where),
+      [&] {
+        return [walk = vjp_walk<Rule, Call>(call), &place](index_t i) mutable {
+          return walk(place(i));
+        };
+      },
+      [&](index_t i, head_sums<typename Call::state_type>& part) { sums.add(place(i), part); });
+}
+
+template <class Decay, class Data, class T, class State, class DecayGradients, class Form>
 void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
                 const matrix_cotangents<T, State>& cotangents,
                 const matrix_gradients<T, DecayGradients, State>& gradients,
-                const sequences<State>& where) {
+                const sequences<State>& where, const Form& form) {
   static_assert(scan_scalar<T> && !is_complex<T>,
                 "ebb: matrix states take data of float, double, bfloat16 or half");
   static_assert(is_state_for<State, T>());
   static_assert(holds_digits_of<State, T>, "ebb: the state must be at least as wide as the data");
-  auto&& bound = as_matrix_decay<State>(decay);
+  auto&& bound = as_decay<State>(decay);
   using Bound = std::remove_cvref_t<decltype(bound)>;
   static_assert(gain_of<Bound> == input_gain::one,
                 "ebb: matrix states take no averages; give the gain as weights");
@@ -77,15 +99,22 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
         requires(const Bound& weighing, const block_origin& origin, strided_view<const State> block,
                  DecayGradients& sums) { weighing.weigh_vjp(origin, block, sums); },
         "ebb: a decay that weighs needs weigh_vjp(where, cotangent, gradients) for its gradients");
+  static_assert(
+      requires {
+        form.run_in_order(
+            index_t{}, double{}, [] { return [](index_t i) { return i; }; },
+            [](index_t, index_t&) {});
+      },
+      "ebb: the last argument is neither `sequential` nor `sequential_threads`");
   const Call call{bound, data, cotangents, gradients, where};
   check_matrix_vjp(name, call);
   if constexpr (has_corrections<Data>) {
     if (is_gated(data))
-      vjp_walk<vjp_rule::gated, Call>(call).run();
+      go_back<state_rule::gated>(call, form);
     else
-      vjp_walk<vjp_rule::corrected, Call>(call).run();
+      go_back<state_rule::delta>(call, form);
   } else {
-    vjp_walk<vjp_rule::outer, Call>(call).run();
+    go_back<state_rule::outer>(call, form);
   }
 }
 }  // namespace detail
@@ -117,21 +146,29 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
 ///                    `initial_states` their `final_states`
 /// @param where       as there, the initial states as they were. Final states and snapshots are
 ///                    neither read nor written, and may be left out
+/// @param form        how: `sequential`, or `sequential_threads` for several threads
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, or for a
 ///   gradient of an array that the data does not have; domain_error as ebb::outer. Nothing has been
 ///   written then. Values are not inspected.
 ///
-/// Cost: per step, head and K V about 7 multiply-adds, 8 for the gated delta rule and 12 for the
-/// general one, forward steps included; one thread. Allocates for one head: T / 32 states, 32 more
-/// and the rows of 32 steps; and T K for each gradient of an array that heads share.
+/// Cost, in multiply-adds for a step of a head: 5 K V, 8 K V for the gated delta rule and 11 K V for
+/// the general one, forward steps included, and some 10 (K + V) for each of the rows; decays for
+/// each key 100 K more. Heads of sequences go through time in chunks of up to 16 steps (8 where each
+/// key has a decay), which end at resets and at snapshots with cotangents.
+/// Threads: of the form, over heads of sequences. What several of them add to (rows that heads share,
+/// the decay's parameters, the skip) is added head by head in order, one at a time: the same bits
+/// whatever the number of threads.
+/// Memory: allocates for each thread a state for every chunk, T V numbers of the delta rules and the
+/// rows of a chunk; for each head that is under way or waits for its turn, and once for the sums, T K
+/// for each gradient of an array that heads share, and 2 T, or 2 T K, for the decay's.
 /// Accuracy: docs/accuracy.md, section 8. NaN and infinity stay in their head and sequence, but a
 /// lane of V shares its keys' gradients with the others.
-template <class Decay, class T, class State, class DecayGradients>
+template <class Decay, class T, class State, class DecayGradients, class Form = sequential>
 void outer_vjp(const Decay& decay, const outer_data<T>& data,
                const matrix_cotangents<T, State>& cotangents,
                const matrix_gradients<T, DecayGradients, State>& gradients,
-               const sequences<std::type_identity_t<State>>& where = {}) {
-  detail::matrix_vjp("outer_vjp", decay, data, cotangents, gradients, where);
+               const sequences<std::type_identity_t<State>>& where = {}, const Form& form = {}) {
+  detail::matrix_vjp("outer_vjp", decay, data, cotangents, gradients, where, form);
 }
 
 /// The vector-Jacobian product of ebb::delta; as outer_vjp, with what a correction adds. The
@@ -144,12 +181,12 @@ void outer_vjp(const Decay& decay, const outer_data<T>& data,
 ///
 ///   dk = c G e - P' d     dc = k^T G e     G' = G - k d^T     dw_j = sum_i G'_ji P_ji
 ///   G <- diag(w) G'
-template <class Decay, class T, class State, class DecayGradients>
+template <class Decay, class T, class State, class DecayGradients, class Form = sequential>
 void delta_vjp(const Decay& decay, const delta_data<T>& data,
                const matrix_cotangents<T, State>& cotangents,
                const matrix_gradients<T, DecayGradients, State>& gradients,
-               const sequences<std::type_identity_t<State>>& where = {}) {
-  detail::matrix_vjp("delta_vjp", decay, data, cotangents, gradients, where);
+               const sequences<std::type_identity_t<State>>& where = {}, const Form& form = {}) {
+  detail::matrix_vjp("delta_vjp", decay, data, cotangents, gradients, where, form);
 }
 
 }  // namespace ebb::inline EBB_ABI

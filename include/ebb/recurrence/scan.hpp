@@ -17,26 +17,6 @@
 namespace ebb::inline EBB_ABI {
 
 namespace detail {
-// A bound decay is itself; anything that can be seen as an array holds factors. A wrong argument
-// gets a sentence, and what the concept misses after it.
-template <class State, class Decay>
-decltype(auto) as_decay(const Decay& decay) {
-  if constexpr (bound_decay<Decay, State>) {
-    return (decay);
-  } else if constexpr (requires { as_view(decay); }) {
-    return stored_factors(decay);
-  } else {
-    if constexpr (decay_for<Decay, parameter_t<State>>)
-      static_assert(bound_decay<Decay, State>,
-                    "ebb::scan: the first argument is a policy; bind it first: policy.bind(rates)");
-    else
-      static_assert(
-          bound_decay<Decay, State>,
-          "ebb::scan: the first argument is neither an array of factors nor a bound_decay");
-    return (decay);
-  }
-}
-
 // What the data of a call must be, in sentences that come before any look at its type: in a
 // static_assert a compiler has to look in here first.
 template <class In, class Out>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/automatic.hpp
-/// @brief  One thread for small scans, several for large ones.
+/// @brief  One thread for small calls, several for large ones: of scans and of matrix states.
 #pragma once
 
 #include <string_view>
 #include <utility>
 
+#include <ebb/recurrence/backend/key_lanes.hpp>
+#include <ebb/recurrence/backend/sequential.hpp>
+#include <ebb/recurrence/backend/state_pieces.hpp>
 #include <ebb/recurrence/backend/threads.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -31,6 +34,10 @@ namespace ebb::inline EBB_ABI {
 ///
 /// Cost: that of the backend taken; memory as threads. Accuracy: error_bound of `Single`.
 ///
+/// It is also a form of the recurrences with matrix states (recurrence/matrix.hpp), where `Single`
+/// has no say: `key_lanes` for outer products with V = 1, else `sequential`, cut as by
+/// sequential_threads from 2^20 state elements times steps on.
+///
 /// Like threads, a default-constructed object makes a pool of its own, whose threads start with the
 /// first large scan: keep the object.
 ///
@@ -47,6 +54,11 @@ class automatic {
 
   static constexpr double error_bound(index_t steps, const step_kind& kind = {}) {
     return threads<Single, Executor>::error_bound(steps, kind);
+  }
+
+  /// Of matrix states: where nothing corrects that of key_lanes, the larger one.
+  static constexpr double error_bound(index_t steps, index_t keys, bool corrected = true) {
+    return corrected ? sequential::error_bound(steps, keys) : key_lanes::error_bound(steps, keys);
   }
 
   automatic() requires std::default_initializable<Executor>
@@ -73,6 +85,18 @@ class automatic {
       parallel_.inner().scan(decay, in, out, where, options);
     else
       parallel_.scan(decay, in, out, where, options);
+  }
+
+  /// A call on matrix states (recurrence/outer.hpp, delta.hpp).
+  template <class Decay, class Data, class State>
+  void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
+    detail::run_state_pieces(parallel_.shared_executor(), detail::shape_of(data), where,
+                             detail::usual_state_work, [&](const detail::walk_piece& piece) {
+                               if constexpr (!detail::has_corrections<Data>)
+                                 if (data.outputs.width() == 1)
+                                   return key_lanes::run_piece(decay, data, where, piece);
+                               sequential::run_piece(decay, data, where, piece);
+                             });
   }
 
  private:

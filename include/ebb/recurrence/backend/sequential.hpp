@@ -51,6 +51,17 @@ struct sequential {
         run_piece(decay, data, where, {b, s, 0, size.heads, 0, size.values});
   }
 
+  /// Independent pieces whose results are taken in order, for what is built upon a form such as
+  /// gradients: work = begin() once, then take(i, work(i)) for each i in 0 .. count - 1.
+  template <class Begin, class Take>
+  void run_in_order(index_t count, double, const Begin& begin, const Take& take) const {
+    auto work = begin();
+    for (index_t i = 0; i < count; ++i) {
+      auto result = work(i);
+      take(i, result);
+    }
+  }
+
   /// The part of `run` for some heads and lanes of one sequence.
   template <class Decay, class Data, class State>
   static void run_piece(const Decay& decay, const Data& data, const sequences<State>& where,

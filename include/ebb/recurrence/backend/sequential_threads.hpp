@@ -4,15 +4,52 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include <ebb/core/executor.hpp>
 #include <ebb/recurrence/backend/sequential.hpp>
+#include <ebb/recurrence/backend/state_pieces.hpp>
 
 namespace ebb::inline EBB_ABI {
+
+namespace detail {
+/// Results that come in any order, from any thread, and are taken in order.
+template <class Result, class Take>
+class in_order {
+ public:
+  explicit in_order(const Take& take) : take_(take) {}
+
+  /// Takes it and those after it that are there, unless another thread is about to.
+  void put(index_t i, Result&& result) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(i, std::move(result));
+    if (taking_) return;
+    taking_ = true;
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+         first = waiting_.begin()) {
+      auto now = waiting_.extract(first);
+      lock.unlock();
+      take_(now.key(), now.mapped());
+      lock.lock();
+      ++next_;
+    }
+    taking_ = false;
+  }
+
+ private:
+  const Take& take_;
+  std::mutex mutex_;
+  std::map<index_t, Result> waiting_;
+  index_t next_ = 0;
+  bool taking_ = false;
+};
+}  // namespace detail
 
 /// `sequential` with its work cut by sequences and heads, and by blocks of lanes of V where there
 /// are fewer heads than threads. Calls too small to pay for it run on the calling thread.
@@ -39,61 +76,65 @@ class sequential_threads {
 
   sequential_threads() requires std::default_initializable<Executor>
       : executor_(std::make_shared<Executor>()) {}
+  /// A pool of its own with this many threads, the caller included. @throws as thread_pool.
+  explicit sequential_threads(
+      index_t count,
+      index_t minimum_work = detail::usual_state_work) requires std::same_as<Executor, thread_pool>
+      : sequential_threads(std::make_shared<Executor>(count), minimum_work) {}
+  /// A shared executor.
   /// @param minimum_work  least work that takes a thread of its own, >= 1
-  /// @throws domain_error unless it is.
+  /// @throws domain_error for no executor or a minimum below 1.
   explicit sequential_threads(std::shared_ptr<Executor> executor,
-                              index_t minimum_work = index_t{1} << 19)
+                              index_t minimum_work = detail::usual_state_work)
       : executor_(std::move(executor)), minimum_work_(minimum_work) {
+    detail::require_domain(executor_ != nullptr, "sequential_threads", "need an executor");
     detail::require_domain(minimum_work >= 1, "sequential_threads", "need minimum_work >= 1",
                            minimum_work);
   }
+  /// The caller's executor, which must outlive this object and its copies. @throws as above.
+  explicit sequential_threads(Executor& borrowed, index_t minimum_work = detail::usual_state_work)
+      : sequential_threads(std::shared_ptr<Executor>(std::shared_ptr<void>(), &borrowed),
+                           minimum_work) {}
+
+  // A move copies: an object without an executor could do nothing.
+  sequential_threads(const sequential_threads&) = default;
+  sequential_threads& operator=(const sequential_threads&) = default;
+  ~sequential_threads() = default;
 
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
-    const detail::matrix_shape size = detail::shape_of(data);
-    const index_t threads = std::clamp<index_t>(executor_->concurrency(), 1, index_t{1} << 16);
-    const index_t pieces = pieces_for(size, where, threads);
-    if (pieces <= 1) return sequential{}.run(decay, data, where);
-    // Whole heads as long as there are enough of them, else blocks of lanes.
-    constexpr index_t block = detail::running_state<State>::block_lanes;
-    const index_t sequences_ = size.batches * where.count();
-    const index_t rows = sequences_ * size.heads;
-    const index_t cuts =
-        rows >= pieces ? 1
-                       : std::min((pieces + rows - 1) / rows, (size.values + block - 1) / block);
-    const index_t blocks = ((size.values + block - 1) / block + cuts - 1) / cuts;
-    // Neighbouring heads of one sequence go together, so that they share what they read.
-    const index_t heads = cuts > 1 ? 1 : std::max<index_t>(1, rows / pieces);
-    const index_t groups = (size.heads + heads - 1) / heads;
-    executor_->run(sequences_ * groups * cuts, [&](index_t task) {
-      const index_t lane = task % cuts * blocks * block, row = task / cuts;
-      const index_t head = row % groups * heads, sequence = row / groups;
-      if (lane >= size.values) return;
-      sequential::run_piece(
-          decay, data, where,
-          {sequence / where.count(), sequence % where.count(), head,
-           std::min(heads, size.heads - head), lane, std::min(blocks * block, size.values - lane)});
+    detail::run_state_pieces(
+        *executor_, detail::shape_of(data), where, minimum_work_,
+        [&](const detail::walk_piece& piece) { sequential::run_piece(decay, data, where, piece); });
+  }
+
+  /// Independent pieces whose results are taken in order: take(i, work(i)) for each i in 0 .. count
+  /// - 1, with a work = begin() for each thread. One result is taken at a time, by whichever thread
+  /// is free; those that are early wait.
+  /// @param work_of_all  elements times steps, or what takes as long
+  template <class Begin, class Take>
+  void run_in_order(index_t count, double work_of_all, const Begin& begin, const Take& take) const {
+    const index_t threads =
+        std::clamp<index_t>(static_cast<index_t>(executor_->concurrency()), 1, index_t{1} << 16);
+    const double most = std::min(work_of_all / static_cast<double>(minimum_work_),
+                                 static_cast<double>(std::min(threads, count)));
+    if (most < 2) return sequential{}.run_in_order(count, work_of_all, begin, take);
+    using Result = decltype(begin()(index_t{}));
+    detail::in_order<Result, Take> results(take);
+    std::atomic<index_t> next{0};
+    executor_->run(static_cast<index_t>(most), [&](index_t) {
+      index_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count) return;
+      auto work = begin();
+      for (; i < count; i = next.fetch_add(1, std::memory_order_relaxed)) results.put(i, work(i));
     });
   }
 
   const Executor& executor() const { return *executor_; }
 
  private:
-  template <class State>
-  index_t pieces_for(const detail::matrix_shape& size, const sequences<State>& where,
-                     index_t threads) const {
-    if (threads == 1 || size.steps == 0 || size.state() == 0 || size.heads == 0) return 1;
-    const index_t steps =
-        where.offsets.empty() ? size.steps : where.offsets.back() - where.offsets.front();
-    const double work = static_cast<double>(size.batches) * static_cast<double>(steps) *
-                        static_cast<double>(size.heads * size.state());
-    const double most = work / static_cast<double>(minimum_work_);
-    // Some pieces a thread, so that one held up by something else does not hold up the call.
-    return most < 2 ? 1 : static_cast<index_t>(std::min(most, 4.0 * static_cast<double>(threads)));
-  }
-
   std::shared_ptr<Executor> executor_;
-  index_t minimum_work_ = index_t{1} << 19;
+  index_t minimum_work_ = detail::usual_state_work;
 };
 
 }  // namespace ebb::inline EBB_ABI

@@ -219,7 +219,7 @@ class state_chunk {
     State start = 1, start_product = 1, start_base = 0, start_d = 1;
     sums_[static_cast<std::size_t>(pairs_)] = 0;
     for (index_t e = 0; e < n; ++e) {
-      State* const row = removal_key + e * pairs_;
+      State* const row = Rule != state_rule::outer ? removal_key + e * pairs_ : nullptr;
       if constexpr (Rule == state_rule::delta) {
         scale_by(removal + e * K, K, start);
         multiply_by(row, e, between_);
@@ -303,7 +303,7 @@ class state_chunk {
     const State* const a = factor_ + e * K;
     read_step(step);
     State* const q = query + step * K;
-    State* const z = removal + step * K;
+    State* const z = Rule != state_rule::outer ? removal + step * K : nullptr;
     V query_keys[packs]{}, query_corrections[packs]{}, removal_keys[packs]{};
     V removal_corrections[packs]{};
     for (index_t j = 0; j < K; ++j) {

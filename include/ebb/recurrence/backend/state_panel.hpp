@@ -63,11 +63,13 @@ class state_panel {
         for (index_t g = 0; g < groups_; ++g)
           plain_[g] = products_of_rows<Rule>(many_[g].rows, size_.keys);
     }
-    find_weights();
+    State filled[static_cast<std::size_t>(longest)], weighed[static_cast<std::size_t>(longest)];
+    fill_of_head(filled, weighed);
+    find_weights(weighed);
     if (by_key())
       find_decays_by_key();
     else
-      find_decays_by_head();
+      find_decays_by_head(filled);
     const auto scale = static_cast<State>(data_.scale);
     each_group([&](auto& group, index_t, auto) { group.fold(Rule, scale); });
   }
@@ -170,28 +172,34 @@ class state_panel {
     });
   }
 
-  void find_weights() {
+  // What the decay gives for the whole head: decays, unless they are by key, and weights, if any.
+  void fill_of_head([[maybe_unused]] State* filled, [[maybe_unused]] State* weighed) const {
+    const block_origin where{at_.batch, at_.step, at_.head, at_.position};
+    const auto block = [&](State* to) { return strided_view<State>(to, at_.count, 1); };
+    if constexpr (weighing_decay<Decay, State>) {
+      if constexpr (requires { decay_.fill_and_weigh(where, block(filled), block(weighed)); })
+        if (!by_key()) return decay_.fill_and_weigh(where, block(filled), block(weighed));
+      decay_.weigh(where, block(weighed));
+    }
+    if (!by_key()) decay_.fill(where, block(filled));
+  }
+
+  void find_weights([[maybe_unused]] const State* weighed) {
     State weight[static_cast<std::size_t>(longest)];
     for (index_t i = 0; i < at_.count; ++i)
       weight[i] =
           data_.weights.left_out()
               ? State(1)
               : static_cast<State>(*data_.weights.pointer(at_.batch, at_.step + i, at_.head));
-    if constexpr (weighing_decay<Decay, State>) {
-      State weighed[static_cast<std::size_t>(longest)];
-      decay_.weigh({at_.batch, at_.step, at_.head, at_.position},
-                   strided_view<State>(weighed, at_.count, 1));
+    if constexpr (weighing_decay<Decay, State>)
       for (index_t i = 0; i < at_.count; ++i) weight[i] *= weighed[i];
-    }
     each_group([&](auto& group, index_t i, auto steps) {
       for (int e = 0; e < steps; ++e) group.weight[e] = weight[i + e];
     });
   }
 
-  void find_decays_by_head() {
-    State filled[static_cast<std::size_t>(longest)], one[static_cast<std::size_t>(longest)];
-    decay_.fill({at_.batch, at_.step, at_.head, at_.position},
-                strided_view<State>(filled, at_.count, 1));
+  void find_decays_by_head(const State* filled) {
+    State one[static_cast<std::size_t>(longest)];
     // Of the steps, and of the groups; the single steps come last in both.
     log_sum<State> x[static_cast<std::size_t>(longest)];
     if constexpr (Decay::form == decay_form::log_factor) {
@@ -322,7 +330,7 @@ class state_panel {
           else
             add_exactly(high, low, x);
         }
-        // Next to infinity the rest of a sum is no number.
+        // Next to infinity the rest of a sum is no number. NOLINTNEXTLINE(misc-redundant-expression)
         low = low == low ? low : V{};
         const decayed<V> all = decay_of_pack(high, low);
         const auto is_near = high <= broadcast<V>(0x1.62e43p-1F);
