@@ -144,8 +144,8 @@ class positive_steps {
     return softplus_ ? logistic(x) : Param(1);
   }
   /// dt, and d dt / d x as above, of `count` arguments.
-  void with_slopes(const strip_values& x, index_t count, strip_values& dt,
-                   strip_values& slopes) const {
+  void with_slopes(const strip_of<Param>& x, index_t count, strip_of<Param>& dt,
+                   strip_of<Param>& slopes) const {
     if constexpr (straight) {
       if (softplus_) {
         const Param lowest = lowest_, highest = highest_;
@@ -173,7 +173,7 @@ class positive_steps {
   template <class Cotangent, class Column, class F>
   void each_with_slope(const block_origin& where, const Cotangent& cotangent, const Column& column,
                        const F& f) const {
-    strip_values x, dt, slopes;
+    strip_of<Param> x, dt, slopes;
     const index_t width = cotangent.channels(), all = cotangent.steps() * width;
     index_t t = 0, k = 0;
     const auto next = [&](index_t& step, index_t& channel) {
