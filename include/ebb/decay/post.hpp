@@ -169,7 +169,8 @@ class post_taper {
     template <class Real, class Axis>
     void fill(const block_origin& where, const strided_view<Real, Axis>& block) const {
       const auto first = static_cast<std::size_t>(where.channel);
-      if (block.channels() == 1) {  // many steps, so that each loop becomes vectors
+      if (block.channels() == 1 &&
+          block.steps() > 1) {  // many steps, so that each loop becomes vectors
         constexpr index_t strip = 32;
         alignas(64) Param value[static_cast<std::size_t>(strip)];
         for (index_t t = 0; t < block.steps(); t += strip) {

@@ -55,6 +55,10 @@ class tapered_rates {
     const auto c = static_cast<std::size_t>(channel), n = static_cast<std::size_t>(count);
     if (!taper_) return {rates_.data() + c, 0};
     const Param rate = rates_[c];
+    if (n == 1) {
+      memory[0] = Param(taper_->taper(c, taper_->log_relative_time(position)) * rate);
+      return {memory.data(), 0};
+    }
     taper_->tapers(c, position, count, memory.data());
     for (std::size_t i = 0; i < n; ++i) memory[i] *= rate;
     return {memory.data(), 1};
