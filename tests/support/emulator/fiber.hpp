@@ -24,7 +24,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// EBB_TEST_UCONTEXT: the portable switch, two system calls dearer, also where there is a faster one.
+// EBB_TEST_UCONTEXT: the portable switch, also where there is a faster one; two system calls more.
 #if defined(__x86_64__) && defined(__ELF__) && !defined(EBB_TEST_UCONTEXT)
 // Saves what a function must preserve (System V ABI) on the stack, and its pointer in *save; takes
 // the stack `to`, and from there what was saved on it.

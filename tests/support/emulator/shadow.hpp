@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   support/emulator/shadow.hpp
-/// @brief  Who has accessed a cell of memory, and whether anything orders that before an access now.
+/// @brief  Who has accessed a cell of memory, and whether that is ordered before an access now.
 #pragma once
 
 #include <cstdint>
