@@ -40,7 +40,8 @@ fault("memory: constants may be written" ${memory} 1 "cell.cached = true;" "" em
 set(words tests/support/emulator/relaxed_words.hpp)
 fault("words: always the latest value" ${words} 1 "random.flip()" "false" emulator/words_test)
 fault("words: coherence of a thread ignored" ${words} 1 "if (ordered(s.when, now))" "if (false)" emulator/words_test)
-fault("words: barriers ignored" ${words} 1 "if (ordered(s.when, now))" "if (s.when.thread == now.thread)" emulator/words_test)
+fault("words: barriers ignored" ${words} 1 "if (ordered(s.when, now))" "if (s.when.block == now.block && s.when.thread == now.thread)"
+  emulator/words_test)
 
 set(context tests/support/emulator/context.hpp)
 fault("context: shuffle_up from the lane above" ${context} 1 "lane() >= d ? lane() - d" "lane() >= d ? lane() + d"
