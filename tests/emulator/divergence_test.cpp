@@ -56,6 +56,7 @@ template <kind What, int First>
 struct two_places : small_kernel<64> {
   template <class Context>
   static void run(Context& c, shared_memory<Context>&, const params&) {
+    // NOLINTNEXTLINE(bugprone-branch-clone): the same in two places
     if (c.thread() < First) {
       if (What == kind::block_barrier) c.sync_block();
       if (What == kind::shuffle) c.shuffle(1, 0);

@@ -23,7 +23,7 @@ fault("shadow: barriers of the block order nothing" ${shadow} 1
 fault("shadow: barriers of a warp order all warps" ${shadow} 1 "then.warp() == now.warp() && " "" emulator/race_test)
 fault("shadow: lanes of a warp are ordered" ${shadow} 1 " && then.warp_barriers != now.warp_barriers" "" emulator/race_test)
 fault("shadow: reads are forgotten" ${shadow} 1 "else if (races_with_readers(now))" "else if (false)" emulator/race_test)
-fault("shadow: only the latest reader counts" ${shadow} 1 "who_read_ = readers::warp;" "who_read_ = readers::one;"
+fault("shadow: only the latest reader counts" ${shadow} 1 "who_read_ : readers::warp" "who_read_ : readers::one"
   emulator/race_test)
 fault("shadow: launches are not ordered" ${shadow} 1 "    writer_ = {};" "" emulator/race_test)
 
@@ -40,7 +40,8 @@ fault("memory: constants may be written" ${memory} 1 "cell.cached = true;" "" em
 set(words tests/support/emulator/relaxed_words.hpp)
 fault("words: always the latest value" ${words} 1 "random.flip()" "false" emulator/words_test)
 fault("words: coherence of a thread ignored" ${words} 1 "if (ordered(s.when, now))" "if (false)" emulator/words_test)
-fault("words: barriers ignored" ${words} 1 "if (ordered(s.when, now))" "if (s.when.thread == now.thread)" emulator/words_test)
+fault("words: barriers ignored" ${words} 1 "if (ordered(s.when, now))" "if (s.when.block == now.block && s.when.thread == now.thread)"
+  emulator/words_test)
 
 set(context tests/support/emulator/context.hpp)
 fault("context: shuffle_up from the lane above" ${context} 1 "lane() >= d ? lane() - d" "lane() >= d ? lane() + d"

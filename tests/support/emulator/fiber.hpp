@@ -24,7 +24,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// EBB_TEST_UCONTEXT: the portable switch, two system calls dearer, also where there is a faster one.
+// EBB_TEST_UCONTEXT: the portable switch, also where there is a faster one; two system calls more.
 #if defined(__x86_64__) && defined(__ELF__) && !defined(EBB_TEST_UCONTEXT)
 // Saves what a function must preserve (System V ABI) on the stack, and its pointer in *save; takes
 // the stack `to`, and from there what was saved on it.
@@ -67,9 +67,9 @@ namespace ebb::test::emulator {
 class fiber {
  public:
 #if defined(EBB_TEST_ADDRESS_SANITIZER)
-  static constexpr std::size_t usual_stack = 512 * 1024;
+  static constexpr std::size_t usual_stack = std::size_t{512} * 1024;
 #else
-  static constexpr std::size_t usual_stack = 128 * 1024;
+  static constexpr std::size_t usual_stack = std::size_t{128} * 1024;
 #endif
 
   /// @param bytes  of its stack; an overflow ends the program with a message
@@ -95,11 +95,13 @@ class fiber {
   }
   fiber(const fiber&) = delete;
   fiber& operator=(const fiber&) = delete;
-  ~fiber() {
 #if defined(EBB_TEST_ADDRESS_SANITIZER)
-    __asan_unpoison_memory_region(bottom_, bytes_);  // the frame of `loop` is still there
+  ~fiber() {
+    __asan_unpoison_memory_region(bottom_, bytes_);
+  }  // the frame of `loop` is still there
+#else
+  ~fiber() = default;
 #endif
-  }
 
   void start(std::function<void()> task) {
     task_ = std::move(task);

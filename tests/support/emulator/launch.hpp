@@ -12,9 +12,10 @@ namespace ebb::test::emulator {
 
 /// Kernel::run by `blocks` blocks, on the memory given.
 ///
-/// Every thread is a fiber, and `resident` blocks run at once. Threads switch at barriers, shuffles,
-/// ballots, additions, pauses and every word that is loaded or stored; with `switch_at_accesses` at
-/// every access. The report names what no order excuses, whether it did harm in this one or not:
+/// Every thread is a fiber, and `resident` blocks run at once. Threads switch at barriers,
+/// shuffles, ballots, additions, pauses and every word that is loaded or stored; with
+/// `switch_at_accesses` at every access. The report names what no order excuses, whether or not it
+/// did harm in this one:
 ///  * races in shared memory and global data: ordered are a thread, what barriers of the block or
 ///    warp stand between, and launches; blocks never are, also where a word handed the value on
 ///  * reads of what nobody has written, accesses out of bounds, misaligned or against the usage

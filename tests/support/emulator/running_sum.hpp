@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   support/emulator/running_sum.hpp
-/// @brief  A kernel whose blocks hand a value on, each to the next: what the emulator is tried with.
+/// @brief  A kernel whose blocks hand a value on, each to the next, to try the emulator with.
 #pragma once
 
 #include <ebb/core/numeric.hpp>

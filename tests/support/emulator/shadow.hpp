@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   support/emulator/shadow.hpp
-/// @brief  Who has accessed a cell of memory, and whether anything orders that before an access now.
+/// @brief  Who has accessed a cell of memory, and whether that is ordered before an access now.
 #pragma once
 
 #include <cstdint>
@@ -59,19 +59,7 @@ class shadow_cell {
     if (writer_.block >= 0 && !ordered(writer_, now))
       race = text_of(now) + " reads what " + text_of(writer_) + " wrote at " +
              emulator::text_of(writer_at_);
-    if (who_read_ == readers::none) {
-      who_read_ = readers::one;
-    } else if (who_read_ == readers::blocks || readers_.block != now.block) {
-      who_read_ = readers::blocks;
-    } else if (readers_.block_barriers != now.block_barriers) {
-      who_read_ = readers::one;  // those before are ordered before all that this block does
-    } else if (who_read_ == readers::block || readers_.warp() != now.warp()) {
-      who_read_ = readers::block;
-    } else if (readers_.warp_barriers != now.warp_barriers) {
-      who_read_ = readers::one;
-    } else if (readers_.thread != now.thread) {
-      who_read_ = readers::warp;
-    }
+    who_read_ = readers_with(now);
     readers_ = now;
     readers_at_ = where;
     return race;
@@ -99,6 +87,15 @@ class shadow_cell {
   // several of a warp with as many barriers, of a block, or of several blocks.
   enum class readers : std::uint8_t { none, one, warp, block, blocks };
 
+  readers readers_with(const moment& now) const {
+    if (who_read_ == readers::none) return readers::one;
+    if (who_read_ == readers::blocks || readers_.block != now.block) return readers::blocks;
+    // Those before are ordered before all that this block does.
+    if (readers_.block_barriers != now.block_barriers) return readers::one;
+    if (who_read_ == readers::block || readers_.warp() != now.warp()) return readers::block;
+    if (readers_.warp_barriers != now.warp_barriers) return readers::one;
+    return readers_.thread == now.thread ? who_read_ : readers::warp;
+  }
   bool races_with_readers(const moment& now) const {
     switch (who_read_) {
       case readers::none:
