@@ -97,6 +97,19 @@ concept weighing_decay = bound_decay<D, Real> &&
 
 namespace detail {
 
+/// The decays of steps x heads, unless they are by key, and the weights of a weighing decay.
+template <class Decay, class State>
+void fill_and_weigh(const Decay& decay, const block_origin& where, bool by_head,
+                    const strided_view<State>& decays,
+                    [[maybe_unused]] const strided_view<State>& weights) {
+  if constexpr (weighing_decay<Decay, State>) {
+    if constexpr (requires { decay.fill_and_weigh(where, decays, weights); })
+      if (by_head && weights.channels() == 1) return decay.fill_and_weigh(where, decays, weights);
+    decay.weigh(where, weights);
+  }
+  if (by_head) decay.fill(where, decays);
+}
+
 template <class Data>
 inline constexpr bool has_corrections = requires(const Data& data) {
   data.corrections;

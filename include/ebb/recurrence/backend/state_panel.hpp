@@ -32,6 +32,7 @@ class state_panel {
  public:
   static constexpr int Steps = steps_together<Rule>;
   static constexpr index_t longest = 64;
+  static constexpr std::size_t heads_at_once = 32;
 
   state_panel(const Decay& decay, const Data& data)
       : decay_(decay), data_(data), size_(shape_of(data)), keys_up_((size_.keys + 15) / 16 * 16) {}
@@ -64,7 +65,7 @@ class state_panel {
           plain_[g] = products_of_rows<Rule>(many_[g].rows, size_.keys);
     }
     State filled[static_cast<std::size_t>(longest)], weighed[static_cast<std::size_t>(longest)];
-    fill_of_head(filled, weighed);
+    fill_of_head(filled, weighed, again);
     find_weights(weighed);
     if (by_key())
       find_decays_by_key();
@@ -173,15 +174,22 @@ class state_panel {
   }
 
   // What the decay gives for the whole head: decays, unless they are by key, and weights, if any.
-  void fill_of_head([[maybe_unused]] State* filled, [[maybe_unused]] State* weighed) const {
-    const block_origin where{at_.batch, at_.step, at_.head, at_.position};
-    const auto block = [&](State* to) { return strided_view<State>(to, at_.count, 1); };
-    if constexpr (weighing_decay<Decay, State>) {
-      if constexpr (requires { decay_.fill_and_weigh(where, block(filled), block(weighed)); })
-        if (!by_key()) return decay_.fill_and_weigh(where, block(filled), block(weighed));
-      decay_.weigh(where, block(weighed));
+  // For single steps, as in decoding, it is asked for some heads at once.
+  void fill_of_head(State* filled, State* weighed, bool again) {
+    if (by_key() || at_.count > 1) return fill_heads(1, filled, weighed);
+    constexpr auto at_once = static_cast<index_t>(heads_at_once);
+    if (!again || at_.head % at_once == 0) {
+      first_filled_ = at_.head;
+      const index_t end = (at_.head / at_once + 1) * at_once;
+      fill_heads(std::min(end, size_.heads) - at_.head, filled_heads_, weighed_heads_);
     }
-    if (!by_key()) decay_.fill(where, block(filled));
+    filled[0] = filled_heads_[at_.head - first_filled_];
+    weighed[0] = weighed_heads_[at_.head - first_filled_];
+  }
+  void fill_heads(index_t heads, State* filled, State* weighed) const {
+    fill_and_weigh(decay_, {at_.batch, at_.step, at_.head, at_.position}, !by_key(),
+                   strided_view<State>(filled, at_.count, heads),
+                   strided_view<State>(weighed, at_.count, heads));
   }
 
   void find_weights([[maybe_unused]] const State* weighed) {
@@ -376,6 +384,8 @@ class state_panel {
   place at_{};
   index_t groups_ = 0, rest_ = 0;
   State *query_, *key_, *correction_, *removal_, *filled_, *factor_, *decay_rows_, *base_rows_;
+  index_t first_filled_ = 0;
+  State filled_heads_[heads_at_once]{}, weighed_heads_[heads_at_once]{};
   State head_decay_[static_cast<std::size_t>(longest)],
       head_base_[static_cast<std::size_t>(longest)];
   pair_products<State, Steps> plain_[static_cast<std::size_t>(longest / Steps)];
