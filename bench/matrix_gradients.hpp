@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +19,7 @@
 #include <ebb/recurrence/matrix_vjp.hpp>
 #include <ebb/recurrence/outer.hpp>
 
+#include "baselines.hpp"
 #include "matrix_models.hpp"
 #include "measure.hpp"
 #include "problem.hpp"
@@ -80,7 +81,7 @@ class gradient_row {
       ebb::delta(decay_, data_);
     else
       ebb::outer(decay_, data_);
-    written(p_.outputs.data());
+    written(data_.outputs.data());
   }
   template <class Form>
   void back(const Form& form) {
