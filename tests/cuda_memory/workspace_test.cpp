@@ -98,7 +98,7 @@ TEST_CASE("scratch memory of a call does not overlap, and is aligned") {
   for (int call = 0; call < 3; ++call) {
     memory.begin(0, &stream);
     std::vector<std::pair<std::uintptr_t, std::size_t>> parts;
-    for (const std::size_t bytes : {1, 255, 256, 70000, 5, 1000000, 300, 60000}) {
+    for (const std::size_t bytes : {1u, 255u, 256u, 70000u, 5u, 1000000u, 300u, 60000u}) {
       const auto at = reinterpret_cast<std::uintptr_t>(memory.scratch(bytes));
       CHECK(at % 256 == 0);
       CHECK(fake_cuda::find(reinterpret_cast<void*>(at + bytes - 1)) ==
