@@ -77,6 +77,41 @@ function(ebb_find_simd)
   set(ebb_simd_USES "xsimd ${version}" PARENT_SCOPE)
 endfunction()
 
+# ebb::cuda is headers too: it says to nvcc which language they are written in. Programs enable the language
+# CUDA themselves, so nvcc is looked for where CMake will look for it.
+function(ebb_find_cuda)
+  set(nvcc "${CMAKE_CUDA_COMPILER}")
+  if(NOT nvcc)
+    find_program(EBB_NVCC NAMES nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATH_SUFFIXES bin
+      DOC "NVIDIA's compiler, for ebb::cuda")
+    mark_as_advanced(EBB_NVCC)
+    set(nvcc "${EBB_NVCC}")
+  endif()
+  set(get "It comes with NVIDIA's CUDA toolkit. Is it installed outside PATH? Set CUDACXX=/its/nvcc.")
+  if(NOT nvcc)
+    set(ebb_cuda_PROBLEM "nvcc >= 12.0 was not found. ${get}" PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT text MATCHES "release ([0-9]+[.][0-9]+)")
+    set(ebb_cuda_PROBLEM "${nvcc} --version does not answer as nvcc does. ${get}" PARENT_SCOPE)
+    return()
+  endif()
+  set(version "${CMAKE_MATCH_1}")
+  if(version VERSION_LESS 12.0)
+    set(ebb_cuda_PROBLEM "nvcc >= 12.0 is needed, but ${version} was found (${nvcc}). ${get}" PARENT_SCOPE)
+    return()
+  endif()
+  # By hand: CMake before 3.25.2 does not know that nvcc has C++20, and stops at cuda_std_20.
+  if(NOT TARGET ebb::cuda_language)
+    add_library(ebb::cuda_language INTERFACE IMPORTED)
+    target_compile_options(ebb::cuda_language INTERFACE
+      "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20;--expt-relaxed-constexpr>")
+  endif()
+  set(ebb_cuda_LINKS ebb::ebb ebb::cuda_language PARENT_SCOPE)
+  set(ebb_cuda_USES "nvcc ${version}" PARENT_SCOPE)
+endfunction()
+
 # The version of the xsimd in a folder, 0 where there is none.
 function(ebb_xsimd_version folder result)
   set(config "${folder}/xsimd/config/xsimd_config.hpp")

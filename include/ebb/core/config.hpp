@@ -53,6 +53,10 @@
 #endif
 #endif
 
+#if defined(__CUDACC__)
+#pragma nv_diag_suppress 1675  // "unrecognized GCC pragma": g++'s `unroll` is nothing to nvcc
+#endif
+
 /// EBB_ASSERT(condition): an internal precondition that a caller cannot break; free with NDEBUG.
 #if !defined(EBB_ASSERT)
 #include <cassert>

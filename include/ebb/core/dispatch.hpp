@@ -98,7 +98,8 @@ inline processor_flags flags_of_processor() {
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) flags.leaf7_ebx = b;
   if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) flags.extended_ecx = c;
   if (has_all(flags.leaf1_ecx, 1u << 27)) {  // OSXSAVE: XGETBV may be asked
-    unsigned low = 0, high = 0;
+    unsigned low = 0;
+    [[maybe_unused]] unsigned high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     flags.kept_state = low;
   }

@@ -64,6 +64,30 @@ template <class V, class Real>
     return x - V{};
 }
 #if defined(__GNUC__)
+#if defined(__CUDACC__)
+// nvcc loses parameter packs among the arguments of builtins: the same sums, lane by lane.
+template <class Real, int Lanes>
+struct lanes_of {
+  typedef Real type __attribute__((vector_size(Lanes * sizeof(Real))));  // NOLINT(modernize*)
+};
+template <class V, int... Low>
+inline auto sum_of_halves(const V& x, std::integer_sequence<int, Low...>) {
+  constexpr int half = static_cast<int>(sizeof...(Low));
+  typename lanes_of<std::remove_cvref_t<decltype(x[0])>, half>::type sum{};
+  for (int i = 0; i < half; ++i) sum[i] = x[i] + x[i + half];
+  return sum;
+}
+template <int Width, class V, int... Lane>
+inline V sum_of_neighbours(const V& x, const V& y, std::integer_sequence<int, Lane...>) {
+  V sum{};
+  for (int i = 0; i < static_cast<int>(sizeof...(Lane)); ++i) {
+    const V& from = i / Width % 2 == 0 ? x : y;
+    const int first = i / Width / 2 * 2 * Width + i % Width;
+    sum[i] = from[first] + from[first + Width];
+  }
+  return sum;
+}
+#else
 template <class V, int... Low>
 [[gnu::always_inline]] inline auto sum_of_halves(const V& x, std::integer_sequence<int, Low...>) {
   constexpr int half = static_cast<int>(sizeof...(Low));
@@ -82,6 +106,7 @@ template <int Width, class V, int... Lane>
   return __builtin_shufflevector(x, y, from(Lane, 0)...) +
          __builtin_shufflevector(x, y, from(Lane, 1)...);
 }
+#endif
 // Sums of 2 Width packs at a time: lane i of the result is the sum of x[i].
 template <int Width, class V>
 [[gnu::always_inline]] inline V sums_of_packs(const V* x) {

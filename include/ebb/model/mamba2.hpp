@@ -99,13 +99,19 @@ void check_mamba(std::string_view name, const mamba2_arrays<T>& arrays,
                 "need a gate apart from final states and snapshots");
 }
 
-/// The gate on the steps that belong to sequences.
-template <class T, class State>
-void gate_outputs(const mamba2_arrays<T>& arrays, const sequences<State>& where) {
+/// The gate on the steps that belong to sequences, where the form works.
+template <class T, class State, class Form>
+void gate_outputs(const mamba2_arrays<T>& arrays, const sequences<State>& where,
+                  [[maybe_unused]] const Form& form) {
   if (arrays.z.left_out()) return;
   const index_t begin = where.begin(0);
   const index_t end = where.count() > 0 ? where.end(where.count() - 1, arrays.y.steps()) : begin;
-  silu_gate<T>(arrays.z.steps_from(begin, end - begin), arrays.y.steps_from(begin, end - begin));
+  const auto z = arrays.z.steps_from(begin, end - begin);
+  const auto y = arrays.y.steps_from(begin, end - begin);
+  if constexpr (requires { form.silu_gate(z, y); })
+    form.silu_gate(z, y);
+  else
+    silu_gate<T>(z, y);
 }
 }  // namespace detail
 
@@ -125,7 +131,7 @@ void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<
   detail::check_mamba<Decay>("mamba2", arrays, where);
   detail::run_matrix("mamba2 (keys B, queries C, values x, outputs y)", decay, arrays.recurrence(),
                      where, form);
-  detail::gate_outputs(arrays, where);
+  detail::gate_outputs(arrays, where, form);
 }
 template <class Decay, class T, class Form = sequential>
 void mamba2(const Decay& decay, const mamba2_arrays<T>& arrays, const Form& form = {}) {
@@ -143,7 +149,7 @@ void step(const Decay& decay, index_t position, const mamba2_arrays<T>& arrays,
   detail::check_mamba<Decay>("mamba2", arrays, where);
   detail::step_matrix("mamba2 (keys B, queries C, values x, outputs y)", decay, position,
                       arrays.recurrence(), state, form);
-  detail::gate_outputs(arrays, where);
+  detail::gate_outputs(arrays, where, form);
 }
 
 /// The decay of Mamba-1: log a = -exp(A_log_{d,n}) dt_d [s_{t,d,n}], weighing by dt_d.
@@ -181,7 +187,7 @@ void mamba1(const Decay& decay, const mamba2_arrays<T>& arrays, const sequences<
   detail::check_mamba<Decay>("mamba1", arrays, where);
   detail::run_matrix("mamba1 (keys B, queries C, values x, outputs y)", decay,
                      arrays.recurrence(decay_per::key), where, form);
-  detail::gate_outputs(arrays, where);
+  detail::gate_outputs(arrays, where, form);
 }
 template <class Decay, class T, class Form = key_lanes>
 void mamba1(const Decay& decay, const mamba2_arrays<T>& arrays, const Form& form = {}) {
@@ -199,7 +205,7 @@ void mamba1_step(const Decay& decay, index_t position, const mamba2_arrays<T>& a
   detail::check_mamba<Decay>("mamba1_step", arrays, where);
   detail::step_matrix("mamba1_step (keys B, queries C, values x, outputs y)", decay, position,
                       arrays.recurrence(decay_per::key), state, form);
-  detail::gate_outputs(arrays, where);
+  detail::gate_outputs(arrays, where, form);
 }
 
 }  // namespace ebb::inline EBB_ABI

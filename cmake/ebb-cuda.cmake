@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Our own programs in CUDA: EBB_CUDA_PROGRAMS says whether there can be any, ebb_cuda_PROBLEM why not. An nvcc
+# that does not get along with its host compiler leaves everything else as it is, where EBB_CUDA is AUTO.
+set(EBB_CUDA_PROGRAMS ON)
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER "${EBB_NVCC}")
+endif()
+# Before the language is enabled: CMake takes its own choice then.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)
+endif()
+set(source "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/ebb_nvcc.cu")
+file(WRITE "${source}" "#include <span>\nint main() {}\n")
+set(host "")
+if(CMAKE_CUDA_HOST_COMPILER)
+  set(host -ccbin "${CMAKE_CUDA_HOST_COMPILER}")
+elseif(DEFINED ENV{CUDAHOSTCXX})
+  set(host -ccbin "$ENV{CUDAHOSTCXX}")
+endif()
+execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 ${host} "${source}" -o "${source}.program"
+  RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(result EQUAL 0)
+  enable_language(CUDA)
+else()
+  set(EBB_CUDA_PROGRAMS OFF)
+  set(ebb_cuda_PROBLEM "${ebb_cuda_USES} cannot build a program with its host compiler; CUDAHOSTCXX names another.")
+  if(NOT EBB_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "EBB_CUDA is ${EBB_CUDA}. ${ebb_cuda_PROBLEM}\n${text}")
+  endif()
+endif()
+
+# ebb_add_cuda_program(<target> SOURCES <file>...): linked to ebb::cuda, every warning of nvcc and the host compiler on.
+function(ebb_add_cuda_program target)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ebb::cuda)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+  if(EBB_WERROR)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
+  endif()
+endfunction()
