@@ -57,7 +57,14 @@ typedef float half_pack  // NOLINT(modernize-use-using)
 template <class V, class Half, int... Lane>
 [[gnu::always_inline]] inline V joined(const Half& a, const Half& b,
                                        std::integer_sequence<int, Lane...>) {
+#if defined(__CUDACC__)
+  V result{};  // nvcc loses parameter packs among the arguments of builtins
+  constexpr int half = static_cast<int>(sizeof...(Lane)) / 2;
+  for (int i = 0; i < half; ++i) result[i] = a[i], result[i + half] = b[i];
+  return result;
+#else
   return __builtin_shufflevector(a, b, Lane...);
+#endif
 }
 /// As many doubles as a pack has floats.
 struct wide_pack {
