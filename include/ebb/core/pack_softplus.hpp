@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,18 @@ template <class V, class Half, int... Lane>
   return __builtin_shufflevector(a, b, Lane...);
 #endif
 }
+/// Each lane as a number of another type, rounded.
+template <class To, class From>
+[[gnu::always_inline]] inline To converted(const From& x) {
+#if defined(__CUDACC__)
+  To result{};  // nvcc stops at the builtin
+  for (std::size_t i = 0; i < sizeof(To) / sizeof(result[0]); ++i)
+    result[i] = static_cast<std::remove_cvref_t<decltype(result[0])>>(x[i]);
+  return result;
+#else
+  return __builtin_convertvector(x, To);
+#endif
+}
 /// As many doubles as a pack has floats.
 struct wide_pack {
   pack<double> first, second;
@@ -90,8 +103,7 @@ struct wide_pack {
 }
 /// Rounded to float.
 [[gnu::always_inline]] inline pack<float> narrowed(const wide_pack& x) {
-  return joined<pack<float>>(__builtin_convertvector(x.first, half_pack),
-                             __builtin_convertvector(x.second, half_pack),
+  return joined<pack<float>>(converted<half_pack>(x.first), converted<half_pack>(x.second),
                              std::make_integer_sequence<int, pack_of<float>::lanes>{});
 }
 
@@ -107,9 +119,7 @@ struct split_pack {
   const W factor = broadcast<W>(static_cast<double>(sign));
   wide_pack at = load_wide_some(x, n);
   at = {at.first * factor, at.second * factor};
-  const auto rest = [](const W& w) {
-    return w - __builtin_convertvector(__builtin_convertvector(w, half_pack), W);
-  };
+  const auto rest = [](const W& w) { return w - converted<W>(converted<half_pack>(w)); };
   return {narrowed(at), narrowed({rest(at.first), rest(at.second)})};
 }
 
