@@ -20,7 +20,7 @@ void check() {
                                {.steps = 2, .keys = 300, .values = 33}}) {
     matrix_case one = c;
     one.heads = 1, one.seed = 5, one.unit_keys = 1e-6;
-    ebb::test::each_kind(
+    ebb::test::each_kind<Form>(
         one, [](const matrix_case& x) { ebb::test::check_case<Form, float, float>(x); });
   }
 }

@@ -33,6 +33,8 @@ fault("memory: initial states not copied" ${cuda}/matrix_memory_kernel.hpp 1
   "p_.where.initial.data != p_.work.data" "p_.where.initial.data == nullptr" ${contract})
 fault("plan: one skip for all lanes" ${cuda}/matrix_plan.hpp 1 "p.skip_lane = by_head ? 0 : 1" "p.skip_lane = 1"
   ${contract})
-fault("plan: rows taken to be aligned" ${cuda}/matrix_plan.hpp 1 "p.key_width % width == 0 &&" "" ${contract})
+fault("plan: rows taken to be aligned" ${cuda}/matrix_plan.hpp 1 "p.key_width % width == 0 &&" "" cuda_matrix/aligned_test)
 fault("plan: states taken to be aligned" ${cuda}/matrix_plan.hpp 1 "whole = p.value_width % columns == 0"
-  "whole = true" ${contract})
+  "whole = true" cuda_matrix/aligned_test)
+fault("plan: outputs taken to be aligned" ${cuda}/matrix_plan.hpp 1
+  "outputs_aligned = whole && heads_aligned<columns>(p.outputs)" "outputs_aligned = true" ${contract})
