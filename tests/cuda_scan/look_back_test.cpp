@@ -85,4 +85,20 @@ TEST_CASE("packed sequences, resets and snapshots over many tiles") {
   check(channel_major{}, 256 * 5, {0, 255, 256, 257, 1280});
 }
 
+TEST_CASE("empty sequences pass their states on") {
+  const ebb::extents size{1, 9, 3};
+  const auto factors = ebb::test::integers<time_major>(size, 80, true);
+  const auto in = ebb::test::integers<time_major>(size, 81, false);
+  const auto initial = ebb::test::integers<time_major>({1, 4, 3}, 82, false);
+  const std::vector<index_t> offsets{0, 0, 5, 5, 9};
+  ebb::array<float> out(size), right(size), last(initial.size()), right_last(initial.size());
+  ebb::sequences<float> where{
+      .offsets = offsets, .initial_states = initial.view(), .final_states = last.view()};
+  scan(factors, in, out, where, crowd{});
+  where.final_states = right_last.view();
+  scan(factors, in, right, where);
+  CHECK(ebb::test::same_bits(out, right));
+  CHECK(ebb::test::same_bits(last, right_last));
+}
+
 }  // namespace
