@@ -54,6 +54,15 @@ TEST_CASE_TEMPLATE("tapers at every position", Axis, time_major, channel_major) 
   check<double, Axis>(ebb::post_taper::relative(1e6).bind(bind), {1, 30, 6}, index_t{1} << 40);
 }
 
+// log a = -4 or so of one channel, -r 2^(-l/2) with l about 60: a single step has the bound 13 u, so
+// that an error of l or its product by 2^-24 shows.
+TEST_CASE_TEMPLATE("tapers of large logarithms", Axis, time_major, channel_major) {
+  const std::vector<double> rates(3, 0x1p32);
+  const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
+  for (index_t i = 0; i < 20; ++i)
+    check<float, Axis>(taper, {1, 1, 3}, (index_t{1} << 60) + i * 0x01bcdef012345678);
+}
+
 template <class Raw, class Axis>
 ebb::array<Raw, Axis> raw_steps(const ebb::extents& size) {
   ebb::array<Raw, Axis> raw(size);
@@ -82,6 +91,8 @@ TEST_CASE_TEMPLATE("selective decays", Axis, time_major, channel_major) {
   check_selective<Axis>(plain.without_softplus().limited(0, 3), rates);
   const auto few = raw_steps<ebb::bfloat16, time_major>({2, 21, 3});
   check_selective<Axis>(ebb::selective_decay(few).steps_for(2), rates);
+  check_selective<Axis>(
+      ebb::selective_decay(few).steps_for(2).with_bias(std::vector<double>{-1, 0, 1}), rates);
   const auto one = raw_steps<ebb::half, channel_major>({2, 21, 1});
   check_selective<Axis>(ebb::selective_decay(one).with_bias(std::vector<double>{0.5}), rates);
 }
