@@ -63,13 +63,19 @@
 // compiles them for the device, every other compiler for the processor.
 //   EBB_DEVICE         in place of `inline`: a function of host and device, expanded where called
 //   EBB_UNROLL         before a `for`: expand it fully, so that its arrays stay in registers
+//   EBB_NO_UNROLL      before a `for`: do not expand it, so that registers are left
 //   EBB_NO_EXEC_CHECK  before `template`: nvcc need not see that its callees run on the device
 #if defined(__CUDACC__)
 #define EBB_DEVICE __host__ __device__ __forceinline__
-#define EBB_UNROLL _Pragma("unroll")
 #define EBB_NO_EXEC_CHECK _Pragma("nv_exec_check_disable")
 #else
 #define EBB_DEVICE inline
-#define EBB_UNROLL
 #define EBB_NO_EXEC_CHECK
+#endif
+#if defined(__CUDA_ARCH__)
+#define EBB_UNROLL _Pragma("unroll")
+#define EBB_NO_UNROLL _Pragma("unroll 1")
+#else
+#define EBB_UNROLL
+#define EBB_NO_UNROLL
 #endif
