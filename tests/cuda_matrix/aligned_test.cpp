@@ -16,7 +16,7 @@ namespace {
 
 using namespace ebb;
 using namespace ebb::test;
-using form = emulated_matrix<small_matrix_tiles, 1>;
+using form = emulated_matrix<small_matrix_tiles, 0>;
 
 /// Rows of heads from a multiple of 64 bytes on, their distances rounded up to multiples of 8.
 template <class T>

@@ -8,7 +8,7 @@
 
 namespace {
 
-using wide = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 1>;
+using wide = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 0>;
 using narrow = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 1000>;
 
 TEST_CASE("pieces") { ebb::test::check_pieces<narrow, float, float>(); }

@@ -12,7 +12,7 @@
 
 namespace {
 
-using form = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 1>;
+using form = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 0>;
 
 TEST_CASE("by hand") { ebb::test::check_by_hand<form, float>(); }
 TEST_CASE("identities") { ebb::test::check_identities<form, float>(); }

@@ -6,7 +6,7 @@
 
 namespace {
 
-using wide = ebb::test::emulated_matrix<ebb::detail::gpu::matrix_tiles, 1>;
+using wide = ebb::test::emulated_matrix<ebb::detail::gpu::matrix_tiles, 0>;
 using narrow = ebb::test::emulated_matrix<ebb::detail::gpu::matrix_tiles, 1000>;
 
 /// More steps than a panel has (8 for up to 128 keys, else 4); lanes of V that fill no block.

@@ -22,7 +22,7 @@ namespace {
 
 using namespace ebb;
 using namespace ebb::test;
-using form = emulated_matrix<small_matrix_tiles, 1>;
+using form = emulated_matrix<small_matrix_tiles, 0>;
 
 constexpr index_t steps = 21, heads = 2, keys = 6, values = 9;
 

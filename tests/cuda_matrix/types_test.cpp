@@ -10,7 +10,7 @@
 namespace {
 
 using ebb::test::check_options;
-using wide = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 1>;
+using wide = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 0>;
 using narrow = ebb::test::emulated_matrix<ebb::test::small_matrix_tiles, 1000>;
 
 TEST_CASE("double") { check_options<wide, double, double>(40); }

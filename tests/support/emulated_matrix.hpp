@@ -47,7 +47,8 @@ namespace ebb::test {
 /// A matrix_form_for. Kernels may touch the arrays of the call and nothing else: of rows of steps
 /// those that belong to sequences.
 /// @tparam Tiles       as matrix_tiles
-/// @tparam Processors  what the plan is told
+/// @tparam Processors  what the plan is told: with 0 it takes the tiles for many states, with 1000
+///                     those for few
 template <template <class> class Tiles = detail::gpu::matrix_tiles, index_t Processors = 4>
 struct emulated_matrix {
   static constexpr std::string_view name = "emulated_matrix";

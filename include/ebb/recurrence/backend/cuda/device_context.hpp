@@ -198,7 +198,7 @@ inline constexpr std::size_t dynamic_shared_bytes =
 /// Kernel::run on the GPU: kernel<Kernel><<<blocks, Kernel::threads,
 /// dynamic_shared_bytes<Kernel>>>>(params).
 template <kernel_body Kernel>
-__global__ void __launch_bounds__(Kernel::threads)
+__global__ void __launch_bounds__(Kernel::threads, 1)  // registers before blocks: none spilled
     kernel(const __grid_constant__ typename Kernel::params p) {
   using memory = typename Kernel::template shared_memory<device_context>;
   device_context c;

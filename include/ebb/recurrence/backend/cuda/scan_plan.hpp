@@ -34,7 +34,7 @@ struct scan_tiles {
   /// Time-major: 32 width channels, 128 steps, of which a lane has 8 in registers; or 64 and 4.
   static constexpr int column_warps = 16;
   template <class Gate>
-  static constexpr int column_depth = crowded<Gate> ? 4 : 8;
+  static constexpr int column_depth = crowded<Gate> || !std::is_base_of_v<timeless, Gate> ? 4 : 8;
   /// Channel-major: 8 warps with runs of 32 width steps.
   static constexpr int row_warps = 8, row_runs = 4;
   /// Steps that a thread of loop_scan reads ahead.
