@@ -56,13 +56,16 @@ TEST_CASE_TEMPLATE("tapers at every position", Axis, time_major, channel_major) 
   check<double, Axis>(ebb::post_taper::relative(1e6).bind(bind), {1, 30, 6}, index_t{1} << 40);
 }
 
-// log a = -4 or so of one channel, -r 2^(-l/2) with l about 60: of a single step without input 13 u
-// and 40 u are allowed, and an error of l or its product by 2^-24 is 4 times 20 u and more.
+// log a = -r 2^(-alpha l), l about 60, is about -20 for alpha = 1 or 3/4: of a single step without
+// input 13 u and 10 u |log a| are allowed, and an error of l or its product by 2^-24 is up to
+// 22 u |log a|.
 TEST_CASE_TEMPLATE("tapers of large logarithms", Axis, time_major, channel_major) {
-  const std::vector<double> rates(3, 0x1p32);
-  const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
-  for (index_t i = 0; i < 20; ++i)
-    check<float, Axis>(taper, {1, 1, 3}, (index_t{1} << 60) + i * 0x01bcdef012345678, true);
+  for (const double rate : {0x1p65, 0x1p50}) {
+    const std::vector<double> rates(5, rate);
+    const auto taper = ebb::post_taper::absolute().bind(std::span<const double>(rates));
+    for (index_t i = 0; i < 20; ++i)
+      check<float, Axis>(taper, {1, 1, 5}, (index_t{1} << 60) + i * 0x01bcdef012345678, true);
+  }
 }
 
 template <class Raw, class Axis>
