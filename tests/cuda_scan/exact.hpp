@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   cuda_scan/exact.hpp
-/// @brief  Decays of 1 and -1 and whole numbers: no rounding in any order of operations, and nothing
-///   is forgotten.
+/// @brief  Decays of 1 and -1 and whole numbers: no rounding in any order of operations, nothing
+///   forgotten.
 #pragma once
 
 #include <doctest/doctest.h>
