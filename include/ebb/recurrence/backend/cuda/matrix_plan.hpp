@@ -11,6 +11,7 @@
 #include <ebb/recurrence/backend/cuda/matrix_gate.hpp>
 #include <ebb/recurrence/backend/cuda/matrix_kernel.hpp>
 #include <ebb/recurrence/backend/cuda/matrix_memory_kernel.hpp>
+#include <ebb/recurrence/backend/cuda/place.hpp>
 #include <ebb/recurrence/matrix.hpp>
 
 namespace ebb::inline EBB_ABI::detail::gpu {
@@ -109,23 +110,6 @@ class matrix_plan {
     p.scale = static_cast<State>(data.scale);
     p.steps = size.steps, p.heads = size.heads;
     p.key_width = size.keys, p.value_width = size.values;
-  }
-
-  static device_sequences<State> sequences_of(Launcher& launcher, const sequences<State>& where) {
-    device_sequences<State> result;
-    const auto list = [&](const auto& values) {
-      return values.empty() ? nullptr : launcher.upload(values);
-    };
-    result.offsets = list(where.offsets);
-    result.count = where.count();
-    result.first_positions = list(where.first_positions);
-    result.initial = operand_of(where.initial_states);
-    result.final = operand_of(where.final_states);
-    result.resets = list(where.resets);
-    result.snapshot_steps = list(where.snapshot_steps);
-    result.snapshot_count = static_cast<index_t>(where.snapshot_steps.size());
-    result.snapshots = operand_of(where.snapshots);
-    return result;
   }
 
   /// Whether all rows begin at, and consist of, whole packs of N.

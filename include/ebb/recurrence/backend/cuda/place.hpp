@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include <ebb/core/sequences.hpp>
 #include <ebb/recurrence/backend/cuda/operand.hpp>
 
 namespace ebb::inline EBB_ABI::detail::gpu {
@@ -22,6 +23,25 @@ struct device_sequences {
   index_t snapshot_count = 0;
   operand<State> snapshots;
 };
+
+/// The same from those of the host, whose lists go up with the call.
+template <class Launcher, class State>
+device_sequences<State> sequences_of(Launcher& launcher, const sequences<State>& where) {
+  device_sequences<State> result;
+  const auto list = [&](const auto& values) {
+    return values.empty() ? nullptr : launcher.upload(values);
+  };
+  result.offsets = list(where.offsets);
+  result.count = where.count();
+  result.first_positions = list(where.first_positions);
+  result.initial = operand_of(where.initial_states);
+  result.final = operand_of(where.final_states);
+  result.resets = list(where.resets);
+  result.snapshot_steps = list(where.snapshot_steps);
+  result.snapshot_count = static_cast<index_t>(where.snapshot_steps.size());
+  result.snapshots = operand_of(where.snapshots);
+  return result;
+}
 
 /// How many of `count` ascending values are <= x.
 EBB_NO_EXEC_CHECK template <class Context>

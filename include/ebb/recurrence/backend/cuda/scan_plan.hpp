@@ -14,6 +14,7 @@
 #include <ebb/recurrence/backend/cuda/copy_states.hpp>
 #include <ebb/recurrence/backend/cuda/logistic_gate.hpp>
 #include <ebb/recurrence/backend/cuda/loop_scan.hpp>
+#include <ebb/recurrence/backend/cuda/place.hpp>
 #include <ebb/recurrence/backend/cuda/row_scan.hpp>
 #include <ebb/recurrence/backend/cuda/steps_gate.hpp>
 #include <ebb/recurrence/concept.hpp>
@@ -105,23 +106,6 @@ class scan_plan {
   }
 
  private:
-  static device_sequences<State> sequences_of(Launcher& launcher, const sequences<State>& where) {
-    device_sequences<State> result;
-    const auto list = [&](const auto& values) {
-      return values.empty() ? nullptr : launcher.upload(values);
-    };
-    result.offsets = list(where.offsets);
-    result.count = where.count();
-    result.first_positions = list(where.first_positions);
-    result.initial = operand_of(where.initial_states);
-    result.final = operand_of(where.final_states);
-    result.resets = list(where.resets);
-    result.snapshot_steps = list(where.snapshot_steps);
-    result.snapshot_count = static_cast<index_t>(where.snapshot_steps.size());
-    result.snapshots = operand_of(where.snapshots);
-    return result;
-  }
-
   static bool by_loops(const Launcher& launcher, const sequences<State>& where,
                        const extents& size) {
     index_t longest = 0, all = 0;
