@@ -56,9 +56,9 @@ struct exponential_sum {
                                "need as many weights as rates (got, rates)", weights.size(),
                                rates.size());
     for (std::size_t k = 0; k < rates.size(); ++k) {
-      ebb::detail::require_domain(rates[k] > 0 && std::isfinite(rates[k]) &&
-                                      (k == 0 || rates[k - 1] < rates[k]),
-                                  where, "need finite rates > 0, strictly ascending", rates[k]);
+      ebb::detail::require_domain(
+          rates[k] > 0 && std::isfinite(rates[k]) && (k == 0 || rates[k - 1] < rates[k]), where,
+          "need finite rates > 0, strictly ascending", rates[k]);
       ebb::detail::require_domain(std::isfinite(weights[k]), where, "need finite weights",
                                   weights[k]);
     }
