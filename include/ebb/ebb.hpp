@@ -25,6 +25,7 @@
 #include <ebb/spectrum/listed.hpp>
 #include <ebb/spectrum/ordered.hpp>
 #include <ebb/spectrum/random.hpp>
+#include <ebb/spectrum/two_ended.hpp>
 
 #include <ebb/decay/average.hpp>
 #include <ebb/decay/constant.hpp>
@@ -33,6 +34,7 @@
 #include <ebb/decay/selective.hpp>
 #include <ebb/decay/sigmoid_gate.hpp>
 #include <ebb/decay/stored.hpp>
+#include <ebb/decay/two_ended.hpp>
 
 #include <ebb/recurrence/backend/key_lanes.hpp>
 #include <ebb/recurrence/backend/matrix_reference.hpp>

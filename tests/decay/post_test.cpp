@@ -9,6 +9,7 @@
 #include <ebb/core/array.hpp>
 #include <ebb/core/exponential.hpp>
 #include <ebb/decay/post.hpp>
+#include <ebb/decay/two_ended.hpp>
 #include <ebb/spectrum/geometric.hpp>
 #include <ebb/spectrum/listed.hpp>
 #include <ebb/spectrum/random.hpp>
@@ -310,6 +311,32 @@ TEST_CASE("parameters outside their domain are refused") {
   CHECK_THROWS_AS(decay.log_impulse_response(-1, 3, 1), ebb::domain_error);
   CHECK_THROWS_AS(decay.log_impulse_response(0, 3, 4), ebb::domain_error);
   CHECK_THROWS_AS(decay.log_impulse_response(0, 3, -1), ebb::domain_error);
+}
+
+TEST_CASE("a two-ended taper: a sum, and rates e^(A (1 - alpha) - B alpha) (t + t_0)^-alpha") {
+  const ebb::two_ended_spectrum spectrum(
+      1000, {.fast_end = 2, .slow_end = 1, .sum_channel = true, .offset = 30});
+  const index_t channels = 6;
+  const std::vector<double> rates = ebb::rates_of<double>(spectrum, channels);
+  const auto decay = ebb::two_ended_taper(spectrum).bind(std::span<const double>(rates));
+  ebb::array<double> block(ebb::extents{1, 1, channels});
+  for (const index_t t : {index_t{1}, index_t{70}, index_t{1000}, index_t{123456}}) {
+    decay.fill({0, 0, 0, t}, block.view());
+    CHECK(block(0, 0) == 0);
+    for (index_t k = 1; k < channels; ++k) {
+      const double alpha = double(channels - 1 - k) / double(channels - 2);
+      const long double rate =
+          std::exp(2.0L * (1 - alpha) - alpha) *
+          std::pow(static_cast<long double>(t + 30), -static_cast<long double>(alpha));
+      CHECK(std::abs(static_cast<long double>(-block(0, k)) / rate - 1) <
+            100 * 0x1p-53L);  // (4 + 5 L) u, L < 19
+    }
+  }
+  // One rate beside the sum, and sums alone.
+  const std::vector<double> two{0, 0.25}, sums{0, 0};
+  const auto taper = post_taper::relative(100);
+  CHECK(taper.bind(std::span<const double>(two)).alpha()[1] == 1);
+  CHECK(taper.bind(std::span<const double>(sums)).alpha()[0] == 1);
 }
 
 }  // namespace

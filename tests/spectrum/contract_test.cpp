@@ -2,6 +2,7 @@
 // One contract for every spectrum, over every kind of real number.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <ebb/spectrum/listed.hpp>
 #include <ebb/spectrum/ordered.hpp>
 #include <ebb/spectrum/random.hpp>
+#include <ebb/spectrum/two_ended.hpp>
 
 #include "support/exact.hpp"
 
@@ -33,7 +35,8 @@ static_assert(ebb::spectrum_for<own_spectrum, float>);
 static_assert(!ebb::spectrum_for<int, float>);
 
 template <class Real, class Spectrum>
-void check_contract(const Spectrum& spectrum, const std::vector<ebb::index_t>& sizes) {
+void check_contract(const Spectrum& spectrum, const std::vector<ebb::index_t>& sizes,
+                    bool sum_first = false) {
   spectrum.fill(std::span<Real>());
   for (const ebb::index_t n : sizes) {
     INFO("N = " << n);
@@ -42,7 +45,7 @@ void check_contract(const Spectrum& spectrum, const std::vector<ebb::index_t>& s
     CHECK(rates == ebb::rates_of<Real>(spectrum, n));
     for (std::size_t k = 0; k < rates.size(); ++k) {
       INFO("k = " << k);
-      CHECK(rates[k] > Real(0));
+      CHECK((rates[k] > Real(0) || (k == 0 && sum_first)));
       CHECK(rates[k] <= std::numeric_limits<Real>::max());
       if (k > 0) CHECK(rates[k] >= rates[k - 1]);
     }
@@ -70,6 +73,8 @@ TEST_CASE_TEMPLATE("every spectrum keeps the contract", Real, float, double, lon
   check_contract<Real>(ebb::listed_spectrum::half_lives({1, 1e5, 20}), {0, 3});
   check_contract<Real>(ebb::listed_spectrum::poles({0.5, 0.999999, 1e-9}), {0, 3});
   check_contract<Real>(ebb::ordered_spectrum<>(-7, {2, -30, 0.5, -2}), {0, 5});
+  check_contract<Real>(ebb::two_ended_spectrum(1e6), sizes, true);
+  check_contract<Real>(ebb::two_ended_spectrum(1e6, {.fast_end = 3, .sum_channel = false}), sizes);
   check_contract<Real>(own_spectrum(), sizes);
 }
 
@@ -270,6 +275,23 @@ TEST_CASE("listed: rates, half-lives and poles say the same thing") {
   CHECK(ebb::test::roundoffs(by_pole[0], -log(exact(slow))) <= 2);
   CHECK(ebb::test::roundoffs(by_pole[1], log(exact(2))) <= 2);
   CHECK(ebb::listed_spectrum::poles({0.5, slow}).channels() == 2);
+}
+
+TEST_CASE("a two-ended spectrum is a sum and geometric rates") {
+  const ebb::two_ended_spectrum whole(4096, {.fast_end = 1.5, .slow_end = 0.25});
+  const auto rates = ebb::rates_of<double>(whole, 9);
+  CHECK(rates[0] == 0);
+  const auto rest = ebb::rates_of<double>(ebb::geometric_spectrum::extended(4096, 1.5, 0.25), 8);
+  CHECK(std::equal(rest.begin(), rest.end(), rates.begin() + 1));
+  CHECK(ebb::rates_of<double>(ebb::two_ended_spectrum(
+                                  4096, {.fast_end = 1.5, .slow_end = 0.25, .sum_channel = false}),
+                              8) == rest);
+  CHECK_THROWS_AS(ebb::two_ended_spectrum(1), ebb::domain_error);
+  CHECK_THROWS_AS((ebb::two_ended_spectrum{std::numeric_limits<double>::infinity()}),
+                  ebb::domain_error);
+  CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.fast_end = -1}), ebb::domain_error);
+  CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.slow_end = 301}), ebb::domain_error);
+  CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.offset = -1}), ebb::domain_error);
 }
 
 }  // namespace

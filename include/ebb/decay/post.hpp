@@ -45,6 +45,8 @@ namespace ebb::inline EBB_ABI {
 /// for t > T channels can change order where gaps are very unequal. Its exponents with t_ref = T
 /// would change the order for t < T, so that combination cannot be written.
 /// With equal gaps the exponents agree. One channel, or `relative_by_gaps` without gaps: alpha = 1.
+/// By rank, channels of rate 0 (pure sums, which stand first) do not count: N and k are those of
+/// the others.
 ///
 /// Units: rates 1/step; t, t_0, t_ref steps; alpha, s none.
 /// Cost: bind O(N) and two allocations; fill one exponential per element, one log per step.
@@ -354,19 +356,24 @@ class post_taper {
     std::vector<Param> alpha(n, Param(1));
     if (n < 2) return alpha;
     const auto last = static_cast<double>(n - 1);
-    const Param span = exponents_ == exponents::linear
-                           ? Param(0)
-                           : Param(detail::log_ratio(rates.front(), rates.back()));
+    if (exponents_ == exponents::linear) {
+      const auto sums = static_cast<std::size_t>(
+          std::find_if(rates.begin(), rates.end(), [](const Param& r) { return r > Param(0); }) -
+          rates.begin());
+      const auto ranked = n - sums;
+      for (std::size_t k = sums; k < n && ranked > 1; ++k)
+        alpha[k] = Param(static_cast<double>(n - 1 - k)) / Param(static_cast<double>(ranked - 1));
+      return alpha;
+    }
+    const Param span(detail::log_ratio(rates.front(), rates.back()));
     for (std::size_t k = 0; k < n; ++k) {
       const auto rank = static_cast<double>(k);
-      const Param linear = Param(last - rank) / Param(last);
-      if (exponents_ == exponents::linear) alpha[k] = linear;
       if (exponents_ == exponents::to_fastest && span > Param(0))
         alpha[k] = Param(detail::log_ratio(rates[k], rates.back()) / span);
       if (exponents_ == exponents::geometric_at_horizon) {
         const Param excess =
             detail::log_ratio(rates[0], rates[k]) - Param(Param(rank) * span / Param(last));
-        alpha[k] = Param(linear + excess / Param(log(Param(horizon_))));
+        alpha[k] = Param(Param(last - rank) / Param(last) + excess / Param(log(Param(horizon_))));
       }
       alpha[k] = std::clamp(alpha[k], Param(0), Param(1));
     }

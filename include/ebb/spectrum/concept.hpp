@@ -15,12 +15,13 @@ namespace ebb::inline EBB_ABI {
 
 /// A rule that gives N channels their rates of decay, r_0 <= r_1 <= ... <= r_{N-1}.
 ///
-///   s.fill(rates)    writes rates.size() values in 1/step, slowest first, finite and > 0; of
-///                    complex rates this holds for the real parts
+///   s.fill(rates)    writes rates.size() values in 1/step, slowest first, finite and > 0, but for
+///                    the first, which may be 0: a pure sum; of complex rates this holds for the
+///                    real parts
 ///   S::name          a short name for tables
 ///
 /// Contract, checked by tests/spectrum/contract_test.cpp for every model: ascending, finite,
-/// positive; the same object gives the same rates every time; an empty span is a no-op. A channel
+/// positive (or a sum first); the same object gives the same rates every time; an empty span is a no-op. A channel
 /// with rate r keeps a fraction exp(-r) of its state at each step and has the timescale 1/r steps.
 template <class S, class Real>
 concept spectrum_for = scalar<Real> && requires(const S& s, std::span<Real> rates) {
