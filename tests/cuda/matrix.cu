@@ -47,17 +47,18 @@ void bench(table& results) {
     };
     const index_t t = is.steps, shared = is.key_heads * is.keys;
     const index_t state = is.heads * is.keys * is.values;
-    matrix_arrays<device_array<float>> on{random(t, shared, -1, 1),
-                                          random(t, shared, -1, 1),
-                                          random(t, is.heads * is.values, -1, 1),
-                                          random(t, is.heads, 0, 0.02f),
-                                          random(t, shared, -1, 1),
-                                          random(t, shared, 0, 0.02f),
-                                          random(t, is.heads * (is.by_key ? is.keys : 1), -0.2f, 0),
-                                          random(1, is.heads, -1, 1),
-                                          random(t, is.heads * is.values, 0, 0),
-                                          random(1, state, 0, 0),
-                                          random(1, state, 0, 0)};
+    matrix_arrays<device_array<float>, device_array<float>> on{
+        random(t, shared, -1, 1),
+        random(t, shared, -1, 1),
+        random(t, is.heads * is.values, -1, 1),
+        random(t, is.heads, 0, 0.02f),
+        random(t, shared, -1, 1),
+        random(t, shared, 0, 0.02f),
+        random(t, is.heads * (is.by_key ? is.keys : 1), -0.2f, 0),
+        random(1, is.heads, -1, 1),
+        random(t, is.heads * is.values, 0, 0),
+        random(1, state, 0, 0),
+        random(1, state, 0, 0)};
     const double ms = milliseconds([&] { call_matrix<float>(is, on, ebb::cuda{}); });
     const double tokens = static_cast<double>(is.batches * t) / ms * 1e3;
     const double flops = static_cast<double>(is.batches * t) * static_cast<double>(state) *

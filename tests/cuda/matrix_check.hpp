@@ -29,15 +29,17 @@ struct matrix_problem {
 };
 
 /// The arrays of a call, all of (batch, time, heads times width), on the host or the device.
-template <class Array>
+template <class Array, class Skip>
 struct matrix_arrays {
-  Array queries, keys, values, weights, removals, corrections, logs, skip, outputs, initial, finals;
+  Array queries, keys, values, weights, removals, corrections, logs;
+  Skip skip;
+  Array outputs, initial, finals;
 
-  template <class To, class Copy>
+  template <class To, class ToSkip, class Copy>
   auto copied(const Copy& copy) const {
-    return matrix_arrays<To>{copy(queries),  copy(keys),        copy(values), copy(weights),
-                             copy(removals), copy(corrections), copy(logs),   copy(skip),
-                             copy(outputs),  copy(initial),     copy(finals)};
+    return matrix_arrays<To, ToSkip>{copy(queries),  copy(keys),        copy(values), copy(weights),
+                                     copy(removals), copy(corrections), copy(logs),   copy(skip),
+                                     copy(outputs),  copy(initial),     copy(finals)};
   }
 };
 
@@ -49,9 +51,11 @@ auto random_matrices(const matrix_problem& is, std::uint64_t seed) {
     fill(values, [&] { return static_cast<T>(static_cast<float>(draw.uniform(low, high))); });
     return values;
   };
+  ebb::array<default_state_t<T>> skip({is.batches, 1, is.heads});
+  fill(skip, [&] { return static_cast<default_state_t<T>>(draw.uniform(-1, 1)); });
   const index_t t = is.steps, shared = is.key_heads * is.keys, count = is.packed ? 2 : 1;
   // Small corrections: bounds on absolute values grow with every one.
-  return matrix_arrays<ebb::array<T>>{
+  return matrix_arrays<ebb::array<T>, ebb::array<default_state_t<T>>>{
       made(t, shared, -1, 1),
       made(t, shared, -1, 1),
       made(t, is.heads * is.values, -1, 1),
@@ -59,7 +63,7 @@ auto random_matrices(const matrix_problem& is, std::uint64_t seed) {
       made(t, shared, -1, 1),
       made(t, shared, is.rule == matrix_problem::rates ? 0 : -0.02, 0.02),
       made(t, is.heads * (is.by_key ? is.keys : 1), -0.2, 0),
-      made(1, is.heads, -1, 1),
+      skip,
       made(t, is.heads * is.values, -77, -77),
       made(count, is.heads * is.keys * is.values, -1, 1),
       made(count, is.heads * is.keys * is.values, -77, -77)};
@@ -72,8 +76,8 @@ inline std::vector<index_t> matrix_offsets(const matrix_problem& is) {
 }
 
 /// The call itself.
-template <class T, class Form, class Array>
-void call_matrix(const matrix_problem& is, matrix_arrays<Array>& on, const Form& form) {
+template <class T, class Form, class Array, class Skip>
+void call_matrix(const matrix_problem& is, matrix_arrays<Array, Skip>& on, const Form& form) {
   const auto heads = [&](const auto* data, index_t count, index_t width) {
     return head_view<const T>(data, {is.batches, is.steps, count, width});
   };
@@ -89,7 +93,8 @@ void call_matrix(const matrix_problem& is, matrix_arrays<Array>& on, const Form&
     data.values = heads(on.values.data(), is.heads, is.values);
     data.outputs = head_view<T>(on.outputs.data(), {is.batches, is.steps, is.heads, is.values});
     data.weights = heads(on.weights.data(), is.heads, 1);
-    data.skip = {static_cast<const T*>(on.skip.data()), static_cast<std::size_t>(is.heads)};
+    data.skip = {static_cast<const default_state_t<T>*>(on.skip.data()),
+                 static_cast<std::size_t>(is.heads)};
     data.scale = 0.5;
     data.unit_queries = data.unit_keys = 1e-6;
     data.decays = is.by_key ? decay_per::key : decay_per::head;
@@ -114,7 +119,7 @@ void call_matrix(const matrix_problem& is, matrix_arrays<Array>& on, const Form&
 template <class T>
 struct matrix_definition {
   const matrix_problem& is;
-  const matrix_arrays<ebb::array<T>>& from;
+  const matrix_arrays<ebb::array<T>, ebb::array<default_state_t<T>>>& from;
   struct sized {
     double value, most;
   };
@@ -210,7 +215,7 @@ void check_matrices(report& results, const std::string& name, const Form& form,
                                    {rule::rates, 1, 21, 1, 1, 256, 16, false, false},
                                    {rule::gated, 1, 12, 1, 1, 513, 3, false, true}}) {
     const auto host = random_matrices<T>(is, static_cast<std::uint64_t>(is.keys * is.values));
-    auto on = host.template copied<decltype(there(host.keys))>(there);
+    auto on = host.template copied<decltype(there(host.keys)), decltype(there(host.skip))>(there);
     call_matrix<T>(is, on, form);
     auto found = host;
     const auto read = [](auto& from, ebb::array<T>& to) {

@@ -60,10 +60,10 @@ void check_shape(const shape& s) {
                   v = made(s.heads, 1, -1, 1), c = made(s.heads, 1, -1, 1);
   const tensor<T> k_size = sizes_of(k), q_size = sizes_of(q), v_size = sizes_of(v),
                   c_size = sizes_of(c);
-  std::vector<T> skip, skip_size;
+  std::vector<State> skip, skip_size;
   for (index_t h = 0; h < s.heads && s.skip; ++h) {
-    skip.push_back(static_cast<T>(float(h) - 1));
-    skip_size.push_back(static_cast<T>(std::abs(float(h) - 1)));
+    skip.push_back(State(h) - 1);
+    skip_size.push_back(std::abs(State(h) - 1));
   }
   ebb::array<State> stored(ebb::extents{B, s.steps, s.by_key ? N : s.heads});
   for (index_t i = 0; i < B * s.steps * stored.channels(); ++i) {

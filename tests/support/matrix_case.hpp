@@ -180,7 +180,8 @@ struct matrix_problem {
     const index_t skips = c.skip == matrix_skip::none   ? 0
                           : c.skip == matrix_skip::head ? c.heads
                                                         : c.heads * c.values;
-    for (index_t i = 0; i < skips; ++i) skip.push_back(number(-1, 1));
+    for (index_t i = 0; i < skips; ++i)
+      skip.push_back(static_cast<default_state_t<T>>(random.uniform(-1, 1)));
     if (c.values_in_place)
       for (index_t b = 0; b < c.batches; ++b)
         for (index_t t = 0; t < c.steps; ++t)
@@ -263,7 +264,7 @@ struct matrix_problem {
   matrix_case of;
   draws random;
   head_memory<T> queries, keys, values, outputs, weights, removals, corrections, rates;
-  std::vector<T> skip;
+  std::vector<default_state_t<T>> skip;
   ebb::array<State> decays;
   state_memory<State> initial, finals, kept;
   std::vector<index_t> first;

@@ -130,6 +130,7 @@ struct matrix_vjp_call {
   matrix_arrays<T> data, d_data;
   matrix_arrays<State> states, d_states;
   head_array<T> out;
+  std::vector<default_state_t<T>> skip;
   std::vector<State> d_skip;
 
   matrix_vjp_call(const matrix_vjp_case& which, const matrix_arrays<double>& from)
@@ -140,6 +141,7 @@ struct matrix_vjp_call {
         states(widened_arrays<State>(which, from)),
         d_states(arrays_of<State>(which, State(-7))),
         out(arrays_of<T>(which, T(-7)).values),
+        skip(from.skip.numbers.begin(), from.skip.numbers.end()),
         d_skip(static_cast<std::size_t>(which.skip), State(-7)) {
     std::fill(d_states.decays.numbers.begin(), d_states.decays.numbers.end(), State(0));
     std::fill(d_states.weighed.numbers.begin(), d_states.weighed.numbers.end(), State(0));
@@ -151,7 +153,7 @@ struct matrix_vjp_call {
     all.queries = data.queries.heads(), all.keys = data.keys.heads();
     all.values = data.values.heads(), all.weights = data.weights.heads();
     all.outputs = out.heads();
-    all.skip = data.skip.numbers;
+    all.skip = skip;
     all.scale = of.scale, all.decays = of.decays;
     all.unit_queries = of.unit_queries, all.unit_keys = of.unit_keys;
     if constexpr (detail::has_corrections<Data>) {
@@ -236,9 +238,9 @@ struct matrix_vjp_call {
     data_of("weights", d_data.weights, truth.weights);
     data_of("removals", d_data.removals, truth.removals);
     data_of("corrections", d_data.corrections, truth.corrections);
-    head_array<State> skip = arrays_of<State>(of, State(0)).skip;
-    skip.numbers = d_skip;
-    state_of("skip", skip, truth.skip, static_cast<double>(of.batches * of.steps * of.values));
+    head_array<State> to_skip = arrays_of<State>(of, State(0)).skip;
+    to_skip.numbers = d_skip;
+    state_of("skip", to_skip, truth.skip, static_cast<double>(of.batches * of.steps * of.values));
     state_of("decays", d_states.decays, truth.decays, 0);
     state_of("weighed", d_states.weighed, truth.weighed, 0);
     state_of("initial", d_states.initial, truth.initial, 0);

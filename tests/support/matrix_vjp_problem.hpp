@@ -131,8 +131,8 @@ matrix_arrays<double> random_arrays(const matrix_vjp_case& of, std::uint64_t see
       x = static_cast<double>(
           static_cast<State>(static_cast<decltype(kind)>(random.uniform(-most, most))));
   };
-  for (auto* array : {&all.queries, &all.values, &all.weights, &all.skip, &all.outputs})
-    fill(*array, T());
+  for (auto* array : {&all.queries, &all.values, &all.weights, &all.outputs}) fill(*array, T());
+  fill(all.skip, default_state_t<T>());
   // On absolute values a correction makes a state grow by sum |u_j z_j| a step: below 2/3.
   const double row = of.keys > 0 ? std::sqrt(2 / (3 * static_cast<double>(of.keys))) : 1;
   for (auto* array : {&all.keys, &all.removals, &all.corrections})

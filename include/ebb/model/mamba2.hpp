@@ -26,7 +26,7 @@ namespace ebb::inline EBB_ABI {
 /// | `B`, `C` | (B, T, G, N) | what is written and read; head h is of group h/(H/G)  | needed   |
 /// | `y`      | (B, T, H, P) | gets the outputs; may be `x` itself                   | needed   |
 /// | `z`      | (B, T, H, P) | gate                                                  | none     |
-/// | `D`      | H or H P     | skip                                                  | 0        |
+/// | `D`      | H or H P     | skip; float where T has 16 bits                       | 0        |
 ///
 /// dt and log a come from the decay. The convolution before and the norm behind are the caller's.
 template <class T>
@@ -35,7 +35,7 @@ struct mamba2_arrays {
   head_view<const T> x{}, B{}, C{};
   head_view<T> y{};
   head_view<const T> z{};
-  std::span<const T> D{};
+  std::span<const default_state_t<T>> D{};
 
   /// The same as the arrays of the recurrence, for its other entry points; without the gate.
   /// @param decays  decay_per::key for Mamba-1

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <ebb/core/head_view.hpp>
+#include <ebb/core/scalar.hpp>
 #include <ebb/core/sequences.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/recurrence/concept.hpp>
@@ -31,7 +32,7 @@ enum class decay_per { head, key };
 /// | `values`       | (B, T, H, V)  | v                                                | needed   |
 /// | `outputs`      | (B, T, H, V)  | gets o; may be `values` itself                   | needed   |
 /// | `weights`      | (B, T, H, 1)  | c, such as the step sizes of Mamba-2             | 1        |
-/// | `skip`         | H or H V      | D, one for each head, or for each lane of each   | 0        |
+/// | `skip`         | H or H V      | D by head or lane; float where T has 16 bits     | 0        |
 /// | `scale`        |               | finite; 1/sqrt(K) in attention-like models       | 1        |
 /// | `unit_queries` | epsilon >= 0  | q / sqrt(|q|^2 + epsilon) takes the place of q   | as given |
 /// | `unit_keys`    | epsilon >= 0  | the same of k                                    | as given |
@@ -45,7 +46,7 @@ struct outer_data {
   head_view<const T> queries{}, keys{}, values{};
   head_view<T> outputs{};
   head_view<const T> weights{};
-  std::span<const T> skip{};
+  std::span<const default_state_t<T>> skip{};
   double scale = 1;
   std::optional<double> unit_queries{}, unit_keys{};
   decay_per decays = decay_per::head;
@@ -80,7 +81,7 @@ struct delta_data {
   head_view<T> outputs{};
   head_view<const T> weights{};
   head_view<const T> removals{}, corrections{}, rates{};
-  std::span<const T> skip{};
+  std::span<const default_state_t<T>> skip{};
   double scale = 1;
   std::optional<double> unit_queries{}, unit_keys{}, unit_removals{};
   decay_per decays = decay_per::head;
@@ -241,8 +242,8 @@ void check_memory(std::string_view name, const Data& data, const sequences<State
     require_shape(!overlap(view, where.final_states) && !overlap(view, where.snapshots), name,
                   "need final states and snapshots apart from the inputs");
   });
-  const strided_view<const typename Data::value_type> skip(data.skip.data(), 1,
-                                                           static_cast<index_t>(data.skip.size()));
+  const strided_view<const default_state_t<typename Data::value_type>> skip(
+      data.skip.data(), 1, static_cast<index_t>(data.skip.size()));
   require_shape(
       !overlap(out, skip) && !overlap(skip, where.final_states) && !overlap(skip, where.snapshots),
       name, "need the skip apart from outputs, final states and snapshots");

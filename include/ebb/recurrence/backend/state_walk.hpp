@@ -280,9 +280,9 @@ class state_walk {
     for (int v = 0; v < Packs; ++v) to[v] = skip[v] * value[v] + to[v];
   }
 
-  template <int Packs>
-  static void fetch(const T* from, index_t count, pack<State> (&to)[Packs]) {
-    if constexpr (std::is_same_v<T, State>)
+  template <int Packs, class Number>
+  static void fetch(const Number* from, index_t count, pack<State> (&to)[Packs]) {
+    if constexpr (std::is_same_v<Number, State>)
       if (count == Packs * lanes) {
         for (int v = 0; v < Packs; ++v) to[v] = load<pack<State>>(from + v * lanes);
         return;

@@ -49,7 +49,7 @@ struct matrix_params {
   head_rows<const T> weights;
   head_rows<const T> removals, corrections;  ///< corrections: u, or the rates r
   head_rows<T> outputs;                      ///< may be the values
-  const T* skip = nullptr;
+  const default_state_t<T>* skip = nullptr;
   index_t skip_head = 0, skip_lane = 0;  ///< distances of D for a head, and for a lane of V
   State scale = 1;
   State unit_query = -1, unit_key = -1, unit_removal = -1;  ///< epsilon; negative: as given
