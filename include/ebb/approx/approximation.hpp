@@ -25,9 +25,9 @@ enum class evidence {
 /// How an approximation is to be found.
 struct approximation_options {
   error_kind kind = error_kind::absolute;
-  double tolerance = 2e-5;            ///< wanted (upper - lower) / upper, >= 1e-6
-  int most_digits = 400;              ///< of the arithmetic; more is refused, not tried
-  std::function<bool()> interrupted;  ///< asked now and then; true ends the work early
+  double tolerance = 2e-5;              ///< wanted (upper - lower) / upper, >= 1e-6
+  int most_digits = 400;                ///< of the arithmetic; more is refused, not tried
+  std::function<bool()> interrupted{};  ///< asked now and then; true ends the work early
 };
 
 /// A best approximation with two-sided bounds of its error.
