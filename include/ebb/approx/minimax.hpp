@@ -26,7 +26,7 @@ namespace approx {
 struct minimax_options {
   error_kind kind = error_kind::absolute;
   double tolerance = 1e-9;            ///< wanted (upper - lower) / upper, in [1e-12, 0.1]
-  int most_digits = 50;               ///< of the arithmetic: 16, 19 or 50 are of use
+  int most_digits = 100;              ///< of the arithmetic: 16, 19, 50 or 100
   std::function<bool()> interrupted;  ///< asked now and then; true ends the work early
 };
 
@@ -92,7 +92,8 @@ class minimax_search {
     minimax_sum result;
     if (rung_ == 0 && (result = step<double, 16>(n, finish), good_)) return result;
     if (rung_ <= 1 && (result = step<long double, 19>(n, finish), good_)) return result;
-    if (rung_ <= 2) result = step<multiprecision<50>, 50>(n, finish);
+    if (rung_ <= 2 && (result = step<multiprecision<50>, 50>(n, finish), good_)) return result;
+    if (rung_ <= 3) result = step<multiprecision<100>, 100>(n, finish);
     return result;
   }
 
@@ -110,14 +111,21 @@ class minimax_search {
     if (Digits > options_.most_digits || result.interrupted) return result;
     const auto solution = path_.template next<Real>(n);
     good_ =
-        solution.usable() &&
-        solution.bounds.upper >
-            4e5 * static_cast<double>(std::numeric_limits<Real>::epsilon()) * here<Real>().scale();
+        solution.usable() && solution.bounds.upper > least_error<Real>(1e-4) * here<Real>().scale();
     if (!good_) ++rung_;
     take<Real, Digits>(result, solution);
     if (good_ && finish) refine<Real, Digits>(result, solution);
     result.interrupted = interrupted();
     return result;
+  }
+
+  /// The smallest relative size of E that the arithmetic still levels to a width. A step of the
+  /// levelling is wrong by eps times the condition of the system, about E^-0.9 (seen, not proved),
+  /// and the residual by the square of that.
+  template <real_scalar Real>
+  static double least_error(double width) {
+    const double epsilon = static_cast<double>(std::numeric_limits<Real>::epsilon());
+    return std::pow(epsilon * epsilon / width, 0.36);
   }
 
   template <real_scalar Real>
@@ -159,13 +167,18 @@ class minimax_search {
   template <real_scalar Real, int Digits>
   void refine(minimax_sum& result, const minimax_solution<Real>& start) const {
     if (result.converged || Digits > options_.most_digits || interrupted()) return;
-    const auto solution = level_and_exchange(here<Real>(), start.state);
-    take<Real, Digits>(result, solution);
-    const auto& best = solution.usable() ? solution : start;
+    auto best = start;
+    if (result.error_upper > least_error<Real>(options_.tolerance) * here<Real>().scale()) {
+      const auto solution = level_and_exchange(here<Real>(), start.state);
+      take<Real, Digits>(result, solution);
+      if (solution.usable()) best = solution;
+    }
     if constexpr (Digits == 16)
       refine<long double, 19>(result, {best.state.template to<long double>(), {}});
     else if constexpr (Digits == 19)
       refine<multiprecision<50>, 50>(result, {best.state.template to<multiprecision<50>>(), {}});
+    else if constexpr (Digits == 50)
+      refine<multiprecision<100>, 100>(result, {best.state.template to<multiprecision<100>>(), {}});
   }
 
   const Target& target_;
@@ -195,6 +208,34 @@ void require_minimax(const Target& target, index_t channels, double horizon,
 }  // namespace detail
 
 /// The best exponential sums of 1, 2, .., N terms for a target on [1, T].
+///
+/// Each sum is found from those of fewer terms: they are extrapolated in N, the error is levelled
+/// at 2N + 1 points by a damped Newton method in log r and log w, and the points go to the extrema
+/// of the error, until the bounds meet:
+///  * lower: the smallest of 2N + 1 errors that alternate in sign (de la Vallee Poussin). It holds
+///    for all sums of N exponentials with real rates and weights of either sign: the difference of
+///    two would be a sum of 2N exponentials with 2N zeros;
+///  * upper: the largest of the extrema of the error, whose number is known: one between any two
+///    neighbouring of its 2N zeros, and the ends. For a relative error that is so if the target
+///    says `counts_relative_extrema` (a power law does); otherwise the error is also looked at
+///    between them, and the basis of the bound is `evidence::sampled`.
+///
+/// The search runs in double, long double, 50 and 100 digits in turn, as E demands. From the first
+/// N that cannot be had (for want of digits, say), results are empty: no terms, bounds 0 and
+/// infinity. Where bounds stay apart, `converged` is false, and they hold. Neither is an exception.
+/// A mixture of M exponentials has no error for N >= M, which is such a case.
+///
+/// @param target   `smooth_target_for` these scalars, completely monotone on [1, T] (a mixture of
+///                 exponentials with positive weights; this is not checked), and with limit 0 if
+///                 T = inf. Its value may be off by 8 + 2 |log f| unit roundoffs, or by
+///                 `target.roundoffs(log tau)` of them if there is such a member
+/// @param channels N, 1 <= N <= 128; tried up to 30
+/// @param horizon  T > 1; may be infinite for the absolute error. Tried: 2 to 1e7 and infinity,
+///                 power laws with beta in [1/4, 3/2]
+/// @throws domain_error outside these domains, or unless f > 0 and df/du < 0 at lag 1.
+/// Cost: COST
+/// Accuracy: the bounds contain the rounding of their evaluation, to first order.
+/// Source: [BraessHackbusch] for the theory; the exchange is Remez's.
 template <class Target>
 std::vector<minimax_sum> minimax_chain(const Target& target, index_t channels, double horizon,
                                        const minimax_options& options = {}) {
@@ -211,7 +252,8 @@ std::vector<minimax_sum> minimax_chain(const Target& target, index_t channels, d
   return results;
 }
 
-/// The best exponential sum of N terms for a target on [1, T].
+/// The best exponential sum of N terms for a target on [1, T]: the last of `minimax_chain`, without
+/// the work of closing the bounds of the others.
 template <class Target>
 minimax_sum minimax(const Target& target, index_t channels, double horizon,
                     const minimax_options& options = {}) {

@@ -110,16 +110,19 @@ class minimax_error {
   }
 
   /// A bound of the rounding error of e(u), in first order: each term is off by base + 3 x units,
-  /// x = r tau (tau, the product and the exponential), the sum by N more, f by base + |log f|.
+  /// x = r tau (tau, the product and the exponential), the sum by N more, f by what it says or by
+  /// base + 2 |log f|.
   double noise(const Real& u) const {
-    constexpr double base = many_digits<Real> ? 140 : 8;
-    const double lag = std::exp(static_cast<double>(u));
+    constexpr double base = many_digits<Real> ? 140 : 8, slope = many_digits<Real> ? 5 : 3;
+    const double log_lag = static_cast<double>(u), lag = std::exp(log_lag);
     const double f = static_cast<double>(target_.jet(u).value);
-    double sum = f * (base + 2 * std::abs(std::log(f)));
+    double sum = base + 2 * std::abs(std::log(f));
+    if constexpr (requires { target_.roundoffs(log_lag); }) sum = base + target_.roundoffs(log_lag);
+    sum *= f;
     for (std::size_t k = 0; k < rates_.size(); ++k) {
       const double x = static_cast<double>(rates_[k]) * lag;
       sum += static_cast<double>(weights_[k]) * std::exp(-x) *
-             (base + static_cast<double>(rates_.size()) + (many_digits<Real> ? 5 : 3) * x);
+             (base + static_cast<double>(rates_.size()) + slope * x);
     }
     return sum * static_cast<double>(unit_roundoff<Real>) / (relative_ ? f : 1.0);
   }

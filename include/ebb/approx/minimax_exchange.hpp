@@ -31,8 +31,8 @@ inline constexpr bool counts_relative_extrema = [] {
     return false;
 }();
 
-/// The extremum of e in (low, high), where sign e' falls through 0: Newton's method on e', bisection
-/// where that leaves the bracket.
+/// The extremum of e in (low, high), where sign e' falls through 0: Newton's method on e', and
+/// bisection where that leaves the bracket.
 template <class Target, real_scalar Real>
 Real extremum_between(const minimax_error<Target, Real>& error, Real low, Real high, Real start,
                       const Real& sign) {

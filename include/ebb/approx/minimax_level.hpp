@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,28 +32,45 @@ class level_system {
       : problem_(problem), state_(state), offsets_(std::move(offsets)), share_(share) {}
 
   /// @param tolerance  of the residual, as a part of |E| or, with share = 0, absolute
-  /// @return whether it was reached; if not, the state is as good as it got.
+  /// @return whether it was reached, or the rounding of Real was, close to it. If not, the state is
+  ///   of no use.
   bool solve(double tolerance) {
     const bool levelled = share_ > Real(0);
     if (levelled) level_ = mean_level();
-    Real size = largest(residuals(state_, level_));
-    Real mu(1e-3);
+    Real size = largest(residuals(state_, level_)), mu(1e-3);
+    auto best = std::tuple(size, state_, level_);
+    double shortest = HUGE_VAL;
+    int idle = 0;
     for (int step = 0; step < 60 && !problem_.stop(); ++step) {
-      const double wanted =
-          levelled ? tolerance * std::abs(static_cast<double>(level_)) : tolerance;
-      if (static_cast<double>(size) <= wanted) return !levelled || level_ > Real(0);
+      if (reached(size, tolerance)) return !levelled || level_ > Real(0);
       linearise();
-      if (!newton_step(size) && !marquardt_step(size, mu))
-        // Rounding ends the descent: good enough if close.
-        return static_cast<double>(size) <= 20 * wanted && (!levelled || level_ > Real(0));
+      last_length_ = HUGE_VAL;
+      if (!newton_step(size) && (is_rounding() || !marquardt_step(size, mu))) break;
+      // Steps that are tiny and do not get shorter are made of rounding errors.
+      const bool progress = last_length_ < 0.5 * shortest || size < Real(0.5) * std::get<0>(best);
+      shortest = std::min(shortest, last_length_);
+      if (size < std::get<0>(best)) best = {size, state_, level_};
+      idle = progress ? 0 : idle + 1;
+      if (idle == 4 && is_rounding()) break;
     }
-    return false;
+    std::tie(size, state_, level_) = std::move(best);
+    return reached(size, levelled ? std::max(20 * tolerance, 1e-2) : 20 * tolerance) &&
+           (!levelled || level_ > Real(0));
   }
 
   const Real& level() const { return level_; }
 
  private:
   using reals = std::vector<Real>;
+
+  bool reached(const Real& size, double tolerance) const {
+    const double unit = share_ > Real(0) ? std::abs(static_cast<double>(level_)) : 1;
+    return static_cast<double>(size) <= tolerance * unit;
+  }
+
+  bool is_rounding() const {
+    return last_length_ < std::sqrt(static_cast<double>(std::numeric_limits<Real>::epsilon()));
+  }
 
   static Real sign(std::size_t i) { return Real(i % 2 == 0 ? 1 : -1); }
   std::size_t count() const { return state_.reference.size(); }
@@ -153,6 +171,7 @@ class level_system {
     Real part = allowed(d);
     if (!(part > Real(0))) return false;
     const Real now = length(d);
+    last_length_ = static_cast<double>(now);
     for (int halving = 0; halving <= 8; ++halving, part = Real(part * Real(0.5))) {
       auto candidate = moved(d, part);
       const reals f = residuals(candidate.first, candidate.second);
@@ -202,6 +221,7 @@ class level_system {
   Real share_, level_{0};
   std::vector<reals> rows_;
   reals right_, scales_;
+  double last_length_ = HUGE_VAL;  ///< of the last Newton step
 };
 
 /// Interpolates: e = 0 at the 2N reference points. @return whether it worked.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -76,7 +77,7 @@ minimax_solution<Real> level_and_exchange(const minimax_problem<Target, Real>& p
   const double epsilon = static_cast<double>(std::numeric_limits<Real>::epsilon());
   double gap = 1;
   int stalled = 0;
-  for (int round = 0; round < 40 && stalled < 6; ++round) {
+  for (int round = 0; round < 40 && stalled < (best.usable() ? 2 : 6); ++round) {
     minimax_bounds bounds;
     if (problem.stop() || !level_errors(problem, state, gap) ||
         !exchange_points(problem, state, bounds))
