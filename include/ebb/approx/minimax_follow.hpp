@@ -133,7 +133,7 @@ minimax_solution<Real> first_sums(const minimax_problem<Target, Real>& problem, 
     auto found = from_interpolation(problem, n, longest);
     if (found.usable()) return found;
   }
-  // On too short an interval the error is below the rounding, on too long a one the path is too far.
+  // Too short: the error is below the rounding. Too long: the path is too far.
   for (const double share : {1.5, 3.0, 6.0, 12.0, 0.9, 0.5, 0.3, 0.2}) {
     const double start = std::min(longest, share * std::sqrt(static_cast<double>(n)));
     auto found = from_interpolation(problem, n, start);
