@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 
+#include <ebb/core/decaying_exp.hpp>
 #include <ebb/core/error.hpp>
 #include <ebb/core/numeric.hpp>
 
@@ -34,6 +36,27 @@ concept analytic_target = requires(const F& f, double lag) {
   { f.log_inf(lag, lag) } -> std::convertible_to<double>;
 };
 
+/// A function of the lag and its first two derivatives with respect to u = log tau.
+template <real_scalar Real>
+struct log_lag_jet {
+  Real value, first, second;  ///< f, df/du, d^2f/du^2
+
+  /// The same from f, df/dtau and d^2f/dtau^2 at tau:  df/du = tau f',  d^2f/du^2 = tau f' +
+  /// tau^2 f''.
+  static log_lag_jet from_lag(const Real& lag, const Real& f, const Real& df, const Real& ddf) {
+    const Real first = Real(lag * df);
+    return {f, first, Real(first + lag * lag * ddf)};
+  }
+};
+
+/// A target with derivatives, for the search of rates.
+///
+///   f.jet(u)   log_lag_jet of f at tau = e^u, u >= 0, in the precision of u
+template <class F, class Real>
+concept smooth_target_for = target_for<F, Real> && requires(const F& f, const Real& log_lag) {
+  { f.jet(log_lag) } -> std::convertible_to<log_lag_jet<Real>>;
+};
+
 /// The power law f(tau) = tau^-beta, the long memory of the paper's Table 1.
 ///
 /// Units: tau in steps, f dimensionless. For beta > 0 it is completely monotone: a mixture of
@@ -54,6 +77,17 @@ class power_law {
     using ebb::detail::pow;
     return Real(pow(lag, Real(-beta_)));
   }
+
+  /// (f, -beta f, beta^2 f) at tau = e^u, u >= 0.
+  template <real_scalar Real>
+  log_lag_jet<Real> jet(const Real& log_lag) const {
+    const Real beta(beta_), f = decaying_exp(Real(beta * log_lag));
+    return {f, Real(-beta * f), Real(beta * beta * f)};
+  }
+
+  /// tau^beta times a sum of N exponentials has at most 2N - 1 extrema, so that those of a relative
+  /// error can be counted.
+  static constexpr bool counts_relative_extrema = true;
 
   double log_sup(double smallest, double) const { return -beta_ * std::log(smallest); }
   double log_inf(double, double largest) const { return -beta_ * std::log(largest); }
