@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/approx/design.hpp
+/// @brief  Memory to order: the fewest channels of a family that reach a tolerance, with proof.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ebb/approx/best_weights.hpp>
+#include <ebb/approx/bounded_weights.hpp>
+#include <ebb/approx/exponential_sum.hpp>
+#include <ebb/approx/minimax.hpp>
+#include <ebb/core/error.hpp>
+#include <ebb/spectrum/geometric.hpp>
+#include <ebb/spectrum/two_ended.hpp>
+
+namespace ebb::inline EBB_ABI {
+namespace approx {
+
+/// Where the channels of a design come from.
+enum class memory_family {
+  two_ended,  ///< geometric rates on [e^-B / T, e^A]; A and B multiples of 1/2 up to 4 and 2
+  position_adaptive,  ///< two_ended_spectrum(T) with its taper, weights of their own at each position
+  minimax             ///< rates and weights both free; up to 30 channels
+};
+
+/// What a design may use.
+struct design_options {
+  memory_family family = memory_family::two_ended;
+  error_kind kind = error_kind::absolute;
+  double most_weights = HUGE_VAL;  ///< cap on |c|_1, > 0 and below 1e12 or none; not of minimax,
+                                   ///< and 1e4 of position_adaptive at the most
+  index_t most_channels = 64;      ///< 1 <= most_channels <= 128, of minimax at most 30 count
+  two_ended_options two_ended{};   ///< position_adaptive: its spectrum
+  index_t first_position = 1;      ///< position_adaptive: positions first .. floor(T), see design
+  double lag_fraction = 1;         ///< position_adaptive: lags up to fraction t, in (0, 1]
+  std::function<bool()> interrupted{};  ///< asked now and then; true ends the work early
+};
+
+/// The answer to an order.
+struct [[nodiscard]] memory_design {
+  index_t channels = 0;    ///< N, or 0 where most_channels do not reach the tolerance
+  double error_lower = 0;  ///< bounds of the error of these N channels with their best weights;
+  double error_upper = HUGE_VAL;      ///< the weights here, in double, reach it to N u |c|_1
+  double fewer_lower = 0;             ///< N - 1 channels of the family: no error below this one
+  bool fewest = false;                ///< proof that N - 1 miss the tolerance (or N = 1)
+  evidence basis = evidence::none;    ///< of error_upper
+  exponential_sum sum;                ///< two_ended, minimax: rates and weights
+  std::vector<double> rates;          ///< of the channels, slowest first
+  double weights_l1 = 0;              ///< |c|_1, at most
+  double fast_end = 0, slow_end = 0;  ///< two_ended: A and B
+  bool interrupted = false;           ///< ended early: nothing else in here counts
+
+  /// "24 channels, 3.1e-6": the error rounded up.
+  std::string summary() const {
+    if (interrupted) return "interrupted";
+    if (channels == 0) return "not within the channels allowed";
+    int exponent = static_cast<int>(std::floor(std::log10(error_upper)));
+    double digits = std::ceil(error_upper / std::pow(10.0, exponent - 1) * (1 - 1e-12));
+    if (digits >= 100) digits = 10, ++exponent;
+    char text[64];
+    std::snprintf(text, sizeof text, "%td channel%s, %.1fe%d", channels, channels == 1 ? "" : "s",
+                  digits / 10, exponent);
+    return text;
+  }
+};
+
+namespace detail {
+
+/// The error of N channels of a family, between bounds.
+struct design_step {
+  double lower = 0, upper = HUGE_VAL;
+  evidence basis = evidence::none;
+  exponential_sum sum;
+  std::vector<double> rates;
+  double weights_l1 = 0, fast_end = 0, slow_end = 0;
+};
+
+template <class Target>
+class design_search {
+ public:
+  design_search(const Target& target, double horizon, double tolerance,
+                const design_options& options)
+      : target_(target), horizon_(horizon), tolerance_(tolerance), options_(options) {}
+
+  memory_design run() {
+    memory_design result;
+    index_t n = std::clamp(estimate(), index_t{1}, most());
+    if (passes(n))
+      while (n > 1 && !interrupted() && passes(n - 1)) --n;
+    else
+      while (!interrupted() && !passes(n) && ++n <= most()) {
+      }
+    result.interrupted = interrupted();
+    if (result.interrupted || n > most()) return result;
+    const design_step found = best(n);
+    result.channels = n;
+    result.error_lower = found.lower, result.error_upper = found.upper;
+    result.basis = found.basis;
+    result.sum = found.sum, result.rates = found.rates;
+    result.weights_l1 = found.weights_l1;
+    result.fast_end = found.fast_end, result.slow_end = found.slow_end;
+    if (n > 1) result.fewer_lower = best(n - 1).lower;
+    result.fewest = n == 1 || result.fewer_lower > tolerance_;
+    result.interrupted = interrupted();
+    return result;
+  }
+
+ private:
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+  index_t most() const {
+    return options_.family == memory_family::minimax ? std::min<index_t>(30, options_.most_channels)
+                                                     : options_.most_channels;
+  }
+
+  // -log E is about pi^2 N / (log T + A + B), or of free rates over log(4 T).
+  index_t estimate() const {
+    const double ends = options_.family == memory_family::minimax ? std::numbers::ln2 * 2 : 3;
+    const double size = static_cast<double>(target_(1.0));
+    const double wanted = std::max(0.5, -std::log(tolerance_ / size));
+    const double span = std::log(std::min(horizon_, 1e12)) + ends;
+    return static_cast<index_t>(std::min(1e6, wanted * span / 9.87 + 1));
+  }
+
+  bool passes(index_t n) {
+    const auto known = best_.find(n);
+    if (known != best_.end()) return good(known->second);
+    if (options_.family != memory_family::two_ended) return good(best(n));
+    for (const auto& [fast, slow] : pairs(n)) {
+      if (interrupted()) return false;
+      if (good(geometric(n, fast, slow, 1e-2))) return true;
+    }
+    return false;
+  }
+  bool good(const design_step& step) const {
+    // What the sums of double may lose beside the error that was proved.
+    const double scale = options_.kind == error_kind::relative
+                             ? static_cast<double>(target_(std::min(horizon_, 1e300)))
+                             : 1;
+    const double lost = static_cast<double>(step.rates.size() + 2) * 0x1p-53 * step.weights_l1;
+    return step.upper + lost / scale <= tolerance_;
+  }
+
+  const design_step& best(index_t n) {
+    const auto known = best_.find(n);
+    if (known != best_.end()) return known->second;
+    design_step step;
+    if (options_.family == memory_family::minimax) step = free_rates(n);
+    if (options_.family == memory_family::position_adaptive) step = tapered(n);
+    if (options_.family == memory_family::two_ended) {
+      double lower = HUGE_VAL;
+      for (const auto& [fast, slow] : pairs(n)) {
+        if (interrupted()) break;
+        design_step one = geometric(n, fast, slow, 1e-2);
+        lower = std::min(lower, one.lower);
+        if (one.upper < step.upper) step = std::move(one);
+      }
+      step = geometric(n, step.fast_end, step.slow_end, 2e-5);
+      step.lower = std::min(step.lower, lower);  // no pair is better than this
+    }
+    return best_[n] = std::move(step);
+  }
+
+  // All pairs A, B of the family, the likely ones first.
+  std::vector<std::pair<double, double>> pairs(index_t n) const {
+    double likely = 2;
+    for (int i = 0; i < 20; ++i) {
+      const double x = 9.87 * static_cast<double>(n) / (std::log(horizon_) + likely + 1);
+      likely = std::clamp(std::log(x) - 0.5, 0.0, 4.0);
+    }
+    std::vector<std::pair<double, double>> all;
+    for (int a = 0; a <= 8; ++a)
+      for (int b = 0; b <= 4; ++b) all.push_back({0.5 * a, 0.5 * b});
+    const auto far = [&](const auto& p) {
+      return std::abs(p.first - likely) + std::abs(p.second - 1);
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const auto& p, const auto& q) { return far(p) < far(q); });
+    return all;
+  }
+
+  approximation_options settings(double width) const {
+    return {.kind = options_.kind, .tolerance = width, .interrupted = options_.interrupted};
+  }
+  // Free weights, or bounded ones where those exceed the cap.
+  template <class Basis>
+  approximation weigh(const Basis& basis, const lag_set& lags, double width, double cap) const {
+    approximation found = best_weights(basis, target_, lags, settings(width));
+    if (found.weights_l1 <= cap || interrupted()) return found;
+    return bounded_weights(basis, target_, lags, cap, settings(width));
+  }
+
+  design_step geometric(index_t n, double fast, double slow, double width) const {
+    const auto spectrum = geometric_spectrum::extended(horizon_, fast, slow);
+    const approximation found = weigh(exponential_basis(spectrum, n), lag_set::continuous(horizon_),
+                                      width, options_.most_weights);
+    const std::vector<double> rates = rates_of<double>(spectrum, n);
+    return {found.error_lower,
+            found.error_upper,
+            found.basis,
+            {rates, found.weights},
+            rates,
+            found.weights_l1,
+            fast,
+            slow};
+  }
+
+  design_step free_rates(index_t n) {
+    const minimax_sum found =
+        minimax(target_, n, horizon_, {.kind = options_.kind, .interrupted = options_.interrupted});
+    return {found.error_lower,
+            found.error_upper + found.rounding,
+            found.basis,
+            found.sum,
+            found.sum.rates,
+            found.sum.weights_l1(),
+            0,
+            0};
+  }
+
+  // The worst of the positions first, powers of 2 and last.
+  design_step tapered(index_t n) const {
+    design_step worst;
+    worst.upper = 0, worst.basis = evidence::proved;
+    const two_ended_spectrum spectrum(horizon_, options_.two_ended);
+    worst.rates = rates_of<double>(spectrum, n);
+    const auto last = static_cast<index_t>(std::floor(horizon_));
+    const taper_options taper{options_.two_ended.offset, options_.two_ended.sum_channel};
+    for (index_t t = options_.first_position; !interrupted(); t = std::min(last, 2 * t)) {
+      const double lags = std::max(1.0, std::floor(options_.lag_fraction * static_cast<double>(t)));
+      const taper_basis basis(geometric_spectrum::extended(horizon_, options_.two_ended.fast_end,
+                                                           options_.two_ended.slow_end),
+                              n, horizon_, static_cast<double>(t), taper);
+      const approximation found = weigh(basis, lag_set::integer(lags), 1e-2,
+                                        std::min(options_.most_weights, most_tapered_weights));
+      worst.lower = std::max(worst.lower, found.error_lower);
+      worst.upper = std::max(worst.upper, found.error_upper);
+      worst.weights_l1 = std::max(worst.weights_l1, found.weights_l1);
+      if (found.basis != evidence::proved) worst.basis = found.basis;
+      if (t == last) break;
+    }
+    return worst;
+  }
+
+  // At small positions the best weights grow without a limit that a state of double could bear.
+  static constexpr double most_tapered_weights = 1e4;
+
+  const Target& target_;
+  double horizon_, tolerance_;
+  const design_options& options_;
+  std::map<index_t, design_step> best_;
+};
+
+}  // namespace detail
+
+/// The fewest channels of a family whose memory is within a tolerance of a target:
+///
+///   max over tau in [1, T] of |f(tau) - sum_k c_k exp(-r_k tau)| <= tolerance   (or over |f|)
+///
+/// together with a proof that one channel less of the same family does not suffice:
+///
+///   const auto memory = design(power_law(0.5), 1e4, 1e-5);
+///   memory.summary();         // "16 channels, 3.5e-6", say
+///   memory.sum.spectrum();    // its rates, memory.sum.weights its weights
+///
+/// `position_adaptive` asks it of the channels of a taper, at positions first_position, twice that,
+/// .. and floor(T), over whole lags up to fraction t, with the best weights of each; those of one
+/// readout for all positions, about as good, come from fit_position_weights.
+///
+/// @param target     as for best_weights and, for minimax, for minimax
+/// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
+/// @param tolerance  > 0, finite
+/// @throws domain_error outside these domains and those of the options.
+/// Cost: two-ended 45 pairs A, B at N - 1 and at N: 0.1 s at N = 12, seconds at N = 24; otherwise
+/// some calls of what is named above.
+/// Accuracy: as best_weights and minimax; pairs A, B are compared to 1 %.
+template <class Target>
+memory_design design(const Target& target, double horizon, double tolerance,
+                     const design_options& options = {}) {
+  constexpr const char* where = "design";
+  using ebb::detail::require_domain;
+  require_domain(horizon > 1 && horizon <= 1e12, where, "need 1 < horizon <= 1e12", horizon);
+  require_domain(tolerance > 0 && tolerance < HUGE_VAL, where, "need 0 < tolerance < inf",
+                 tolerance);
+  require_domain(options.most_channels >= 1 && options.most_channels <= 128, where,
+                 "need 1 <= most_channels <= 128", options.most_channels);
+  require_domain(
+      options.most_weights == HUGE_VAL || (options.most_weights > 0 && options.most_weights < 1e12),
+      where, "need 0 < most_weights < 1e12, or none", options.most_weights);
+  require_domain(options.most_weights == HUGE_VAL || options.family != memory_family::minimax,
+                 where,
+                 "need no cap on the weights of minimax, which are positive and what they are",
+                 options.most_weights);
+  if (options.family == memory_family::position_adaptive) {
+    require_domain(horizon <= 0x1p40, where, "need horizon <= 2^40", horizon);
+    require_domain(options.first_position >= 1 &&
+                       static_cast<double>(options.first_position) <= std::floor(horizon),
+                   where, "need 1 <= first_position <= horizon", options.first_position);
+    require_domain(options.lag_fraction > 0 && options.lag_fraction <= 1, where,
+                   "need 0 < lag_fraction <= 1", options.lag_fraction);
+  }
+  return detail::design_search<Target>(target, horizon, tolerance, options).run();
+}
+
+}  // namespace approx
+}  // namespace ebb::inline EBB_ABI
