@@ -9,7 +9,7 @@ set(expected "${CMAKE_ARGV4}")
 # What each stage may include. Backends and interop are leaves: nothing but the user, ebb.hpp and the
 # backends themselves includes them, save the defaults that entry points have to name: `rows`, `sequential`
 # and `key_lanes`, and the one way back through matrix states.
-# approx sees spectra and decays, never a recurrence.
+# approx sees spectra, decays and readouts (whose weights it finds), never a recurrence.
 set(core_sees core)
 set(spectrum_sees core spectrum)
 set(decay_sees core spectrum decay)
@@ -18,7 +18,7 @@ set(recurrence/backend_sees core spectrum decay recurrence recurrence/backend re
 set(recurrence/backend/cuda_sees core spectrum decay recurrence recurrence/backend/cuda)
 set(readout_sees core spectrum decay recurrence readout)
 set(model_sees core spectrum decay recurrence readout model)
-set(approx_sees core spectrum decay approx)
+set(approx_sees core spectrum decay readout approx)
 set(interop_sees core spectrum decay recurrence readout interop)
 set(top_sees top core spectrum decay recurrence recurrence/backend readout model)
 
