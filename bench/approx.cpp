@@ -6,6 +6,7 @@
 
 #include <ebb/approx/basis.hpp>
 #include <ebb/approx/best_weights.hpp>
+#include <ebb/approx/minimax.hpp>
 #include <ebb/approx/precision.hpp>
 #include <ebb/core/decaying_exp.hpp>
 #include <ebb/spectrum/geometric.hpp>
@@ -43,6 +44,17 @@ void best_weights(benchmark::State& state) {
   state.counters["digits"] = digits;
 }
 
+// The best sums of 1 to N exponentials for tau^-1/2 on [1, 1e6].
+void minimax_chain(benchmark::State& state) {
+  const ebb::approx::power_law target(0.5);
+  int digits = 0;
+  for (auto _ : state)
+    digits = ebb::approx::minimax_chain(target, static_cast<ebb::index_t>(state.range(0)), 1e6)
+                 .back()
+                 .digits;
+  state.counters["digits"] = digits;
+}
+
 BENCHMARK(exp_ours<50>)->Name("decaying_exp/digits:50");
 BENCHMARK(exp_boost<50>)->Name("boost_exp/digits:50");
 BENCHMARK(exp_ours<100>)->Name("decaying_exp/digits:100");
@@ -50,5 +62,6 @@ BENCHMARK(exp_boost<100>)->Name("boost_exp/digits:100");
 BENCHMARK(exp_ours<200>)->Name("decaying_exp/digits:200");
 BENCHMARK(exp_boost<200>)->Name("boost_exp/digits:200");
 BENCHMARK(best_weights)->ArgName("N")->Arg(16)->Arg(32)->Arg(64)->Unit(benchmark::kMillisecond);
+BENCHMARK(minimax_chain)->ArgName("N")->Arg(8)->Arg(16)->Arg(30)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -5,11 +5,13 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include <ebb/approx/best_weights.hpp>
+#include <ebb/approx/bounds.hpp>
 #include <ebb/approx/minimax.hpp>
 
 namespace approx = ebb::approx;
@@ -236,6 +238,31 @@ TEST_CASE("a chain is what its members are alone") {
   }
   for (std::size_t k = 1; k < chain.size(); ++k)
     CHECK(chain[k].error_upper < chain[k - 1].error_lower);
+}
+
+TEST_CASE("the law of the optimum, with the prefactors of bounds.hpp") {
+  const std::pair<double, double> scales[] = {{0.25, 1.55}, {0.5, 2.6}, {0.75, 3.1}, {1, 3.2}};
+  for (const auto& entry : scales)
+    for (const double horizon : {1e2, 1e4, 1e6}) {
+      const double beta = entry.first;
+      const auto chain =
+          approx::minimax_chain(approx::power_law(beta), 16, horizon, of(relative, 1e-5));
+      int compared = 0;
+      for (std::size_t n = 4; n <= chain.size(); ++n) {
+        const double error = chain[n - 1].error_upper;
+        REQUIRE(chain[n - 1].converged);
+        if (error > 0.05) continue;
+        CAPTURE(beta);
+        CAPTURE(horizon);
+        CAPTURE(n);
+        const double law =
+            approx::optimum_relative_error(static_cast<double>(n), horizon, beta, entry.second);
+        CHECK(error < 1.2 * law);
+        CHECK(error > 0.8 * law);
+        ++compared;
+      }
+      CHECK(compared >= 8);
+    }
 }
 
 TEST_CASE("errors below the rounding of double") {
