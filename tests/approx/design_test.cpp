@@ -95,6 +95,17 @@ TEST_CASE("bounded weights, relative errors, few channels") {
   CHECK(one.fewest);
 }
 
+TEST_CASE("a kernel of one's own, in double") {
+  const auto kernel = [](double tau) { return std::exp(-tau / 300) / (1 + tau); };
+  const memory_design made = design(kernel, 2000, 1e-5);
+  REQUIRE(made.channels > 0);
+  CHECK(made.fewest);
+  CHECK(made.basis == evidence::sampled);
+  CHECK(seen(made.sum, kernel, 2000) <= 1e-5);
+  CHECK_THROWS_AS((void)design(kernel, 2000, 1e-5, {.family = memory_family::minimax}),
+                  ebb::domain_error);
+}
+
 TEST_CASE("one line about it") {
   memory_design made;
   made.channels = 24, made.error_upper = 3.04e-6;

@@ -74,6 +74,16 @@ struct [[nodiscard]] memory_design {
 
 namespace detail {
 
+/// A function of double in the place of one of every precision.
+template <class F>
+struct double_target {
+  const F& f;
+  template <real_scalar Real>
+  Real operator()(const Real& lag) const {
+    return Real(f(static_cast<double>(lag)));
+  }
+};
+
 /// The error of N channels of a family, between bounds.
 struct design_step {
   double lower = 0, upper = HUGE_VAL;
@@ -212,17 +222,21 @@ class design_search {
             slow};
   }
 
-  design_step free_rates(index_t n) {
-    const minimax_sum found =
-        minimax(target_, n, horizon_, {.kind = options_.kind, .interrupted = options_.interrupted});
-    return {found.error_lower,
-            found.error_upper + found.rounding,
-            found.basis,
-            found.sum,
-            found.sum.rates,
-            found.sum.weights_l1(),
-            0,
-            0};
+  design_step free_rates([[maybe_unused]] index_t n) const {
+    if constexpr (smooth_target_for<Target, double>) {
+      const minimax_sum found = minimax(
+          target_, n, horizon_, {.kind = options_.kind, .interrupted = options_.interrupted});
+      return {found.error_lower,
+              found.error_upper + found.rounding,
+              found.basis,
+              found.sum,
+              found.sum.rates,
+              found.sum.weights_l1(),
+              0,
+              0};
+    } else {
+      return {};
+    }
   }
 
   // The worst of the positions first, powers of 2 and last.
@@ -252,7 +266,7 @@ class design_search {
   // At small positions the best weights grow without a limit that a state of double could bear.
   static constexpr double most_tapered_weights = 1e4;
 
-  const Target& target_;
+  const Target target_;
   double horizon_, tolerance_;
   const design_options& options_;
   std::map<index_t, design_step> best_;
@@ -274,7 +288,8 @@ class design_search {
 /// .. and floor(T), over whole lags up to fraction t, with the best weights of each; those of one
 /// readout for all positions, about as good, come from fit_position_weights.
 ///
-/// @param target     as for best_weights and, for minimax, for minimax
+/// @param target     as for best_weights and, for minimax, for minimax; or a function of double, such
+///   as a lambda, which limits tolerances to some 1e-14 of its size
 /// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
 /// @param tolerance  > 0, finite
 /// @throws domain_error outside these domains and those of the options.
@@ -286,6 +301,8 @@ memory_design design(const Target& target, double horizon, double tolerance,
                      const design_options& options = {}) {
   constexpr const char* where = "design";
   using ebb::detail::require_domain;
+  require_domain(options.family != memory_family::minimax || smooth_target_for<Target, double>,
+                 where, "need a target with derivatives (smooth_target_for) for minimax");
   require_domain(horizon > 1 && horizon <= 1e12, where, "need 1 < horizon <= 1e12", horizon);
   require_domain(tolerance > 0 && tolerance < HUGE_VAL, where, "need 0 < tolerance < inf",
                  tolerance);
@@ -306,7 +323,12 @@ memory_design design(const Target& target, double horizon, double tolerance,
     require_domain(options.lag_fraction > 0 && options.lag_fraction <= 1, where,
                    "need 0 < lag_fraction <= 1", options.lag_fraction);
   }
-  return detail::design_search<Target>(target, horizon, tolerance, options).run();
+  if constexpr (target_for<Target, multiprecision<50>>) {
+    return detail::design_search<Target>(target, horizon, tolerance, options).run();
+  } else {
+    using in_double = detail::double_target<Target>;
+    return detail::design_search<in_double>(in_double{target}, horizon, tolerance, options).run();
+  }
 }
 
 }  // namespace approx
