@@ -134,9 +134,9 @@ requires target_for<Kernel, double> exponential_fit fit(const Kernel& kernel, do
                               "need 0 < first < last < inf", first, last);
   const auto samples = [&](index_t n) {
     detail::kernel_samples result;
-    // 20 points for each of the 2n + 1 extrema of a levelled error, closer towards both ends: what
-    // lies between them is larger by less than (pi / 20)^2 / 8 = 0.3 %.
-    const auto count = static_cast<int>(40 * n + 40);
+    // At last 20 points for each of the 2n + 1 extrema of a levelled error, closer towards both
+    // ends: what lies between them is larger by less than (pi / 20)^2 / 8 = 0.3 %.
+    const auto count = static_cast<int>(n == channels ? 40 * n + 40 : 16 * n + 24);
     for (int i = 0; i <= count; ++i) {
       const double x = static_cast<double>(i) / count;
       const double y = 0.5 * x + 0.25 * (1 - std::cos(std::numbers::pi * x));

@@ -45,6 +45,7 @@ class node_fit {
     vector error;
     real largest = HUGE_VALL;  ///< max |e_i|, and rounding of the weights
     real squares = HUGE_VALL;  ///< sum e_i^2, likewise
+    real rounding = 0;         ///< what it adds to `largest`
   };
 
   node_fit(const kernel_samples& samples, bool non_negative) : non_negative_(non_negative) {
@@ -56,13 +57,18 @@ class node_fit {
       scales_(i) = samples.scales[at];
       values_(i) = real(samples.values[at]) * scales_(i);
     }
-    // Slower functions are constant to 1e-4 on all samples; faster ones are 1e-26 at the first.
-    slowest_ = std::log(real(1e-4) / lags_(m - 1));
+    // Slower functions are constant to 1e-7 on all samples; faster ones are 1e-26 at the first.
+    slowest_ = std::log(real(1e-7) / lags_(m - 1));
     fastest_ = std::log(real(60) / (lags_(0) > 0 ? lags_(0) : lags_(1)));
   }
 
   /// What rounding of samples in double makes of an error.
   real floor() const { return values_.cwiseAbs().maxCoeff() * real(0x1p-53); }
+
+  /// Whether only rounding is left of the error.
+  bool exact(const nodes& here) const {
+    return here.largest - here.rounding <= 4 * floor() && here.rounding <= 100 * floor();
+  }
 
   const vector& lags() const { return lags_; }
 
@@ -91,7 +97,7 @@ class node_fit {
   void least_squares(nodes& best, int most_steps) const {
     real damping(1e-3);
     int stalled = 0;
-    for (int step = 0; step < most_steps && stalled < 3 && best.largest > floor(); ++step) {
+    for (int step = 0; step < most_steps && stalled < 3 && !exact(best); ++step) {
       const auto [slopes, rest] = projected_slopes(best);
       bool better = false;
       for (int tries = 0; tries < 12 && !better; ++tries) {
@@ -115,7 +121,7 @@ class node_fit {
   /// Source: M. R. Osborne and G. A. Watson, Computer Journal 12 (1969).
   void level(nodes& best, int most_steps) const {
     level_weights(best);
-    for (int step = 0; step < most_steps && best.largest > floor(); ++step) {
+    for (int step = 0; step < most_steps && !exact(best); ++step) {
       const Eigen::Index n = best.weights.size();
       matrix both(lags_.size(), 2 * n);
       both << functions(best.log_rates), slopes_of(best);
@@ -182,13 +188,14 @@ class node_fit {
   /// Errors of the weights, and what their rounding to double may add.
   void measure(const matrix& phi, nodes& out) const {
     out.error = values_ - phi * out.weights;
-    real rounding(0), rounding_squares(0);
+    real rounding_squares(0);
+    out.rounding = 0;
     for (Eigen::Index k = 0; k < phi.cols(); ++k) {
       const real unit = real(0x1p-53) * std::abs(out.weights(k));
-      rounding += unit * phi.col(k).cwiseAbs().maxCoeff();
+      out.rounding += unit * phi.col(k).cwiseAbs().maxCoeff();
       rounding_squares += unit * unit * phi.col(k).squaredNorm();
     }
-    out.largest = out.error.cwiseAbs().maxCoeff() + rounding;
+    out.largest = out.error.cwiseAbs().maxCoeff() + out.rounding;
     out.squares = out.error.squaredNorm() + rounding_squares;
     if (!(out.squares < HUGE_VALL)) out.largest = out.squares = HUGE_VALL;
   }

@@ -23,36 +23,49 @@ enum class fit_norm { largest, least_squares };
 
 namespace detail {
 
-/// The sequence x_0 < x_1 < .. stretched to one element more, by cubic interpolation at (k + 1/2) /
-/// n: nodes of a good sum of n - 1 channels lie near those of a good one of n.
-inline std::vector<long double> stretched(const std::vector<long double>& x) {
+/// The curve through x_k at (k + 1/2) / n, k = 0 .. n - 1, at a place in [0, 1]: cubic between and
+/// beyond the nearest four.
+inline long double along(const std::vector<long double>& x, long double place) {
   const auto n = static_cast<int>(x.size());
-  std::vector<long double> result;
-  if (n == 1) return {x[0] - 1.5L, x[0] + 1.5L};
+  if (n == 1) return x[0] + 3 * (place - 0.5L);
+  const long double at = place * n - 0.5L;
   const int points = std::min(n, 4);
-  for (int k = 0; k <= n; ++k) {
-    const long double at = (k + 0.5L) / (n + 1) * n - 0.5L;
-    const int first =
-        std::clamp(static_cast<int>(std::floor(at)) - (points - 1) / 2, 0, n - points);
-    long double value = 0;
-    for (int a = first; a < first + points; ++a) {
-      long double factor = 1;
-      for (int b = first; b < first + points; ++b)
-        if (b != a) factor *= (at - b) / (a - b);
-      value += factor * x[static_cast<std::size_t>(a)];
-    }
-    result.push_back(value);
+  const int first = std::clamp(static_cast<int>(std::floor(at)) - (points - 1) / 2, 0, n - points);
+  long double value = 0;
+  for (int a = first; a < first + points; ++a) {
+    long double factor = 1;
+    for (int b = first; b < first + points; ++b)
+      if (b != a) factor *= (at - b) / (a - b);
+    value += factor * x[static_cast<std::size_t>(a)];
   }
-  return result;
+  return value;
 }
 
-/// Rates on a grid a quarter apart in log r: two such functions have a normalised inner product of
+/// Rates for one channel more, from those for the counts before: the nodes of good sums lie on
+/// curves that change little with N, so that the change from one count to the next is continued
+/// where that is better.
+inline node_fit::nodes stretched(const node_fit& fit, const std::vector<long double>& rates,
+                                 const std::vector<long double>& before) {
+  const std::size_t n = rates.size() + 1;
+  std::vector<long double> plain, continued;
+  for (std::size_t k = 0; k < n; ++k) {
+    const long double place = (static_cast<long double>(k) + 0.5L) / static_cast<long double>(n);
+    plain.push_back(along(rates, place));
+    if (before.size() >= 3) continued.push_back(2 * plain.back() - along(before, place));
+  }
+  node_fit::nodes result = fit.at(std::move(plain));
+  if (continued.empty()) return result;
+  node_fit::nodes other = fit.at(std::move(continued));
+  return other.squares < result.squares ? other : result;
+}
+
+/// Rates on a grid a quarter apart in log r, from 1/100 over the last lag on: two such functions have a normalised inner product of
 /// 0.992.
 inline std::vector<long double> candidate_rates(const node_fit& fit) {
   std::vector<long double> result;
-  const int count = static_cast<int>(std::ceil(4 * (fit.fastest() - fit.slowest())));
-  for (int i = 0; i <= count; ++i)
-    result.push_back(fit.slowest() + (fit.fastest() - fit.slowest()) * i / count);
+  const long double slow = fit.slowest() + std::log(1e5L), width = fit.fastest() - slow;
+  const int count = static_cast<int>(std::ceil(4 * width));
+  for (int i = 0; i <= count; ++i) result.push_back(slow + width * i / count);
   return result;
 }
 
@@ -79,22 +92,46 @@ inline std::vector<long double> pencil_rates(const std::vector<double>& values, 
   return result;
 }
 
+/// An exact sum without the channels that it can do without.
+inline node_fit::nodes pruned(const node_fit& fit, node_fit::nodes here) {
+  for (bool fewer = here.log_rates.size() > 1; fewer;) {
+    fewer = false;
+    for (std::size_t k = 0; k < here.log_rates.size() && here.log_rates.size() > 1 && !fewer; ++k) {
+      std::vector<long double> rates = here.log_rates;
+      rates.erase(rates.begin() + static_cast<std::ptrdiff_t>(k));
+      node_fit::nodes next = fit.at(std::move(rates));
+      fit.least_squares(next, 20);
+      fewer = fit.exact(next);
+      if (fewer) here = std::move(next);
+    }
+  }
+  return here;
+}
+
 /// The sum of at most `channels` exponentials for samples(n), the samples to be used for n
 /// channels; fewer when these meet the samples to the rounding of double.
 ///
 /// n = 1, 2, ..: the nodes of n - 1, stretched, and the same with the one more that helps most, are
-/// both refined; the better ones go on. At last other rates, `start`, are tried likewise.
+/// both refined; the better ones go on. Other rates, `start`, are tried before, and filled up after.
 inline node_fit::nodes search_nodes(const std::function<kernel_samples(index_t)>& samples,
                                     const std::vector<long double>& start, index_t channels,
                                     fit_norm norm, bool non_negative) {
   const auto refine = [&](const node_fit& fit, node_fit::nodes& here, bool last) {
-    fit.least_squares(here, last ? 60 : 30);
-    if (norm == fit_norm::largest) fit.level(here, last ? 30 : 10);
+    fit.least_squares(here, last ? 60 : 20);
+    if (norm == fit_norm::largest) fit.level(here, last ? 30 : 6);
   };
   const auto better = [&](const node_fit::nodes& a, const node_fit::nodes& b) {
     return norm == fit_norm::largest ? a.largest < b.largest : a.squares < b.squares;
   };
+  const node_fit whole(samples(channels), non_negative);
+  node_fit::nodes other;
+  if (!start.empty()) {
+    other = whole.at(start);
+    whole.least_squares(other, 30);
+    if (whole.exact(other)) return pruned(whole, other);
+  }
   node_fit::nodes current, best;
+  std::vector<long double> before;
   for (index_t n = 1; n <= channels; ++n) {
     const node_fit fit(samples(n), non_negative);
     node_fit::nodes next;
@@ -104,29 +141,24 @@ inline node_fit::nodes search_nodes(const std::function<kernel_samples(index_t)>
         if (one.squares < next.squares) next = std::move(one);
       }
     } else {
-      next = fit.at(stretched(current.log_rates));
+      next = stretched(fit, current.log_rates, before);
       fit.least_squares(next, 12);
       node_fit::nodes added = filled_up(fit, current.log_rates, n);
       if (added.squares < next.squares) next = std::move(added);
     }
     refine(fit, next, n == channels);
-    current = std::move(next);
+    before = std::exchange(current, std::move(next)).log_rates;
     // On the samples of this round, so that they compare.
     if (n > 1) {
       best = fit.at(best.log_rates);
       if (norm == fit_norm::largest) fit.level(best, 0);
     }
     if (n == 1 || better(current, best)) best = current;
-    if (best.largest <= 4 * fit.floor()) return best;
+    if (fit.exact(best)) return pruned(fit, best);
   }
   if (start.empty()) return best;
-  const node_fit fit(samples(channels), non_negative);
-  node_fit::nodes other = fit.at(start);
-  fit.least_squares(other, 30);
-  if (other.largest > 4 * fit.floor()) {
-    other = filled_up(fit, other.log_rates, channels);
-    refine(fit, other, true);
-  }
+  other = filled_up(whole, other.log_rates, channels);
+  refine(whole, other, true);
   return better(other, best) ? other : best;
 }
 
