@@ -203,6 +203,20 @@ TEST_CASE("known sums come back, and no more channels than there are") {
   }
 }
 
+TEST_CASE("weights stay small where more channels gain nothing") {
+  for (const int channels : {8, 10, 13}) {
+    const auto found = approx::fit(approx::power_law(0.5), 1, 2, channels);
+    CHECK(found.error.upper <= 1e-13);
+    CHECK(found.weights_l1 <= 100);  // of which rounding makes 1e-14
+  }
+}
+
+TEST_CASE("a kernel that is 0 needs no channel") {
+  const auto found = approx::fit([](double) { return 0.0; }, 1, 10, 3);
+  CHECK(found.sum.channels() == 0);
+  CHECK(found.error.lower == 0);
+}
+
 TEST_CASE("samples at any lags: sums come back, noise is averaged") {
   const exponential_sum sum{{0.03, 0.4, 6}, {1, 2, 3}};
   ebb::uniform_stream uniform(3);

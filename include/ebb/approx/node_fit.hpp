@@ -57,6 +57,7 @@ class node_fit {
       scales_(i) = samples.scales[at];
       values_(i) = real(samples.values[at]) * scales_(i);
     }
+    unit_ = real(0x1p-53) * scales_(0);
     // Slower functions are constant to 1e-7 on all samples; faster ones are 1e-26 at the first.
     slowest_ = std::log(real(1e-7) / lags_(m - 1));
     fastest_ = std::log(real(60) / (lags_(0) > 0 ? lags_(0) : lags_(1)));
@@ -72,8 +73,8 @@ class node_fit {
 
   const vector& lags() const { return lags_; }
 
-  /// Least squares weights for given rates. The rounding of weights to double, u |c_k| |phi_k|, is
-  /// part of the sum of squares, so that weights do not grow where that costs more than it gains.
+  /// Least squares weights for given rates. Rounding of weights in double, u |c_k| at lags near 0,
+  /// is part of the sum of squares, so that weights do not grow where that costs more than it gains.
   nodes at(std::vector<real> log_rates) const {
     nodes out;
     for (real& r : log_rates) r = std::clamp(r, slowest_, fastest_);
@@ -83,7 +84,7 @@ class node_fit {
     const Eigen::Index m = phi.rows(), n = phi.cols();
     matrix bordered = matrix::Zero(m + n, n);
     bordered.topRows(m) = phi;
-    for (Eigen::Index k = 0; k < n; ++k) bordered(m + k, k) = real(0x1p-53) * phi.col(k).norm();
+    for (Eigen::Index k = 0; k < n; ++k) bordered(m + k, k) = unit_ * std::sqrt(real(m));
     vector right = vector::Zero(m + n);
     right.head(m) = values_;
     out.weights = non_negative_ ? non_negative_least_squares<real>(bordered, right)
@@ -188,15 +189,10 @@ class node_fit {
   /// Errors of the weights, and what their rounding to double may add.
   void measure(const matrix& phi, nodes& out) const {
     out.error = values_ - phi * out.weights;
-    real rounding_squares(0);
-    out.rounding = 0;
-    for (Eigen::Index k = 0; k < phi.cols(); ++k) {
-      const real unit = real(0x1p-53) * std::abs(out.weights(k));
-      out.rounding += unit * phi.col(k).cwiseAbs().maxCoeff();
-      rounding_squares += unit * unit * phi.col(k).squaredNorm();
-    }
+    out.rounding = unit_ * out.weights.cwiseAbs().sum();
     out.largest = out.error.cwiseAbs().maxCoeff() + out.rounding;
-    out.squares = out.error.squaredNorm() + rounding_squares;
+    out.squares =
+        out.error.squaredNorm() + unit_ * unit_ * real(phi.rows()) * out.weights.squaredNorm();
     if (!(out.squares < HUGE_VALL)) out.largest = out.squares = HUGE_VALL;
   }
 
@@ -301,6 +297,7 @@ class node_fit {
   vector lags_, scales_, values_;
   bool non_negative_;
   real slowest_, fastest_;
+  real unit_;  ///< what rounding of a weight 1 adds to an error near the first lag
 };
 
 }  // namespace detail

@@ -120,8 +120,9 @@ inline node_fit::nodes search_nodes(const std::function<kernel_samples(index_t)>
     fit.least_squares(here, last ? 60 : 20);
     if (norm == fit_norm::largest) fit.level(here, last ? 30 : 6);
   };
+  // More channels have to gain a tenth.
   const auto better = [&](const node_fit::nodes& a, const node_fit::nodes& b) {
-    return norm == fit_norm::largest ? a.largest < b.largest : a.squares < b.squares;
+    return norm == fit_norm::largest ? a.largest < 0.9L * b.largest : a.squares < 0.8L * b.squares;
   };
   const node_fit whole(samples(channels), non_negative);
   node_fit::nodes other;
