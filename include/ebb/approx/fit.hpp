@@ -110,18 +110,19 @@ inline kernel_samples thinned(const kernel_samples& all, std::size_t count) {
 ///   minimise max |f(tau) - sum_k c_k exp(-r_k tau)|      (or / |f|; or the sum of squares)
 ///
 /// Channels are added one by one; each time all rates are refined by variable projection in log r,
-/// then levelled by Gauss-Newton steps in the largest error. The error is that of a local optimum:
-/// for completely monotone kernels (powers, Gamma mixtures) the best known one within 1 % wherever
-/// that is above 1e-12 of f. Below 5e-16 of max|f| channels end, and fewer come back.
+/// then levelled by Gauss-Newton steps in the largest error. It is a local search: for completely
+/// monotone kernels (powers, Gamma mixtures) within 3 times the best error of N exponentials
+/// (tests/approx/fit_test.cpp) as long as that is above about 1e-12 of max|f|; below, rates are no
+/// longer resolved, and fewer channels may come back. Oscillating kernels need fit_oscillations.
 ///
 /// @param kernel    f(tau), a callable of double; of more digits, and with log_sup and log_inf
 ///   (target.hpp), where the error is to be proved
 /// @param first, last  0 < first < last < inf
 /// @param channels  N, 1 <= N <= 64
-/// @throws domain_error outside these domains, or where f is not finite (relative: or 0), all
-///   before the search begins.
-/// Cost: about 1 s at N = 16, growing as N^4, in long double (half the digits that count are lost
-/// where that is no wider than double: errors below 1e-8 then are not reached).
+/// @throws domain_error outside these domains, before the search begins; where f is not finite
+///   (relative: or 0).
+/// Cost: about 1 s at N = 16, growing as N^4, in long double. Where that is no wider than double,
+/// errors below about 1e-9 of max|f| are not reached.
 /// Accuracy: `error` bounds the error of the sum that is returned (sum_error.hpp).
 /// Source: docs/references.md [GolubPereyra], [OsborneWatson].
 template <class Kernel>
@@ -132,6 +133,13 @@ requires target_for<Kernel, double> exponential_fit fit(const Kernel& kernel, do
   detail::require_fit(channels, options, where);
   ebb::detail::require_domain(first > 0 && last < HUGE_VAL && last / first > 1 + 1e-9, where,
                               "need 0 < first < last < inf", first, last);
+  const auto value_at = [&](double lag) {
+    const double value = static_cast<double>(kernel(lag));
+    ebb::detail::require_domain(
+        std::isfinite(value) && (options.kind == error_kind::absolute || value != 0), where,
+        "need a kernel that is finite, and not 0 for relative errors, at lag", lag);
+    return value;
+  };
   const auto samples = [&](index_t n) {
     detail::kernel_samples result;
     // At last 20 points for each of the 2n + 1 extrema of a levelled error, closer towards both
@@ -141,11 +149,7 @@ requires target_for<Kernel, double> exponential_fit fit(const Kernel& kernel, do
       const double x = static_cast<double>(i) / count;
       const double y = 0.5 * x + 0.25 * (1 - std::cos(std::numbers::pi * x));
       const double lag = std::clamp(first * std::exp(y * std::log(last / first)), first, last);
-      const double value = static_cast<double>(kernel(lag));
-      ebb::detail::require_domain(
-          std::isfinite(value) && (options.kind == error_kind::absolute || value != 0), where,
-          "need a kernel that is finite, and not 0 for relative errors, at lag", lag);
-      detail::add_sample(result, lag, value, options.kind);
+      detail::add_sample(result, lag, value_at(lag), options.kind);
     }
     return result;
   };
@@ -154,7 +158,7 @@ requires target_for<Kernel, double> exponential_fit fit(const Kernel& kernel, do
   std::vector<double> even;
   const double step = (last - first) / static_cast<double>(4 * channels + 100);
   for (int i = 0; i <= 4 * channels + 100; ++i)
-    even.push_back(static_cast<double>(kernel(std::min(first + i * step, last))));
+    even.push_back(value_at(std::min(first + i * step, last)));
   const auto found = detail::search_nodes(samples, detail::pencil_rates(even, step, channels),
                                           channels, norm, options.non_negative);
   exponential_fit result;
