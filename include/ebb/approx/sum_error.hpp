@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file   ebb/approx/sum_error.hpp
+/// @brief  The largest error of a given exponential sum on an interval of lags, between two bounds.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <concepts>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <ebb/approx/approximation.hpp>
+#include <ebb/approx/chebyshev.hpp>
+#include <ebb/approx/complex_exponential_sum.hpp>
+#include <ebb/approx/exponential_sum.hpp>
+#include <ebb/approx/precision.hpp>
+#include <ebb/approx/residual.hpp>
+#include <ebb/approx/sampling.hpp>
+#include <ebb/approx/target.hpp>
+
+namespace ebb::inline EBB_ABI {
+namespace approx {
+
+/// How the error of a sum is to be found.
+struct sum_error_options {
+  error_kind kind = error_kind::absolute;
+  double tolerance = 1e-4;  ///< wanted (upper - lower) / upper, 1e-6 <= tolerance < 1
+  int most_digits = 50;     ///< of the arithmetic: 16 (double), 19 (long double) or 50 are used
+};
+
+/// Bounds of a largest error.
+///
+///   lower <= max over lags |f - s| (or / |f|) <= upper      with the evidence that `basis` names
+struct [[nodiscard]] error_bounds {
+  double lower = 0;
+  double upper = HUGE_VAL;
+  double lag = 0;  ///< where the largest error was seen
+  int digits = 0;  ///< decimal digits of the arithmetic that was needed
+  evidence basis = evidence::none;
+};
+
+namespace detail {
+
+/// A value and a bound of its rounding error.
+template <real_scalar Real>
+struct rounded {
+  Real value;
+  double error;
+};
+
+/// Roundoffs of decaying_exp, and those that a target is taken to have.
+template <real_scalar Real>
+inline constexpr double exp_roundoffs = many_digits<Real> ? 66 : 4;
+inline constexpr double target_roundoffs = 16;
+
+inline double decay_of(double rate) { return rate; }
+inline double decay_of(const std::complex<double>& rate) { return rate.real(); }
+
+/// s(lag) with its rounding: (exp + N + x) u of each term e^-x.
+template <real_scalar Real, class Sum>
+rounded<Real> evaluate(const Sum& sum, double lag) {
+  double error = 0;
+  const double n = static_cast<double>(sum.rates.size()) + exp_roundoffs<Real> + 4;
+  for (std::size_t k = 0; k < sum.rates.size(); ++k)
+    error += std::abs(sum.weights[k]) * std::exp(-decay_of(sum.rates[k]) * lag) *
+             (n + 3 * std::abs(sum.rates[k]) * lag);
+  return {sum(Real(lag)), error * static_cast<double>(unit_roundoff<Real>)};
+}
+
+/// log of a bound of |s(z)| for p <= |z| <= q, |arg z| <= angle <= pi/2: of each term,
+/// |exp(-r z)| <= exp(|z| (|Im r| sin angle - Re r cos angle)).
+template <class Sum>
+double log_size(const Sum& sum, double p, double q, double angle) {
+  // cos(pi/2) in double is 6e-17, not 0.
+  const double sine = std::sin(angle), cosine = std::max(0.0, std::cos(angle) - 1e-15);
+  const auto exponent = [&](std::size_t k) {
+    const double growth =
+        std::abs(std::imag(sum.rates[k])) * sine - decay_of(sum.rates[k]) * cosine;
+    return growth * (growth > 0 ? q : p);
+  };
+  double largest = -HUGE_VAL, total = 0;
+  for (std::size_t k = 0; k < sum.rates.size(); ++k)
+    if (sum.weights[k] != 0.0) largest = std::max(largest, exponent(k));
+  if (largest == -HUGE_VAL) return largest;
+  for (std::size_t k = 0; k < sum.rates.size(); ++k)
+    total += std::abs(sum.weights[k]) * std::exp(exponent(k) - largest);
+  return largest + std::log(total);
+}
+
+/// log(e^a + e^b)
+inline double log_add(double a, double b) {
+  const double high = std::max(a, b), low = std::min(a, b);
+  return high == -HUGE_VAL ? high : high + std::log1p(std::exp(low - high));
+}
+
+/// Whether the target answers in the precision it is asked in; others are asked in double.
+template <class Target, class Real>
+concept answers_in = requires(const Target& target, const Real& lag) {
+  { target(lag) } -> std::same_as<Real>;
+};
+
+/// The error f - s (or over f) of one sum, sampled in one arithmetic.
+template <real_scalar Real, class Sum, class Target>
+class error_of_sum {
+ public:
+  static constexpr bool exact_target = answers_in<Target, Real>;
+
+  error_of_sum(const Sum& sum, const Target& target, double first, double last,
+               const sum_error_options& options)
+      : sum_(sum), target_(target), first_(first), last_(last), options_(options) {
+    const int points = 64 + 4 * static_cast<int>(sum.rates.size());
+    for (int i = 0; i <= points; ++i)
+      look(first * std::exp(std::log(last / first) * i / points), nullptr);
+    look(first, nullptr);
+    look(last, nullptr);
+  }
+
+  /// The bounds; `more_digits` tells whether other arithmetic could narrow them.
+  error_bounds bounds(bool& more_digits) {
+    sample_plan plan;
+    cover(std::log(first_), std::log(last_), plan);
+    std::vector<Real> errors;
+    for (const auto& piece : plan.pieces)
+      for (index_t i = 0; i < piece.nodes; ++i)
+        look(piece.interval.lag_of(chebyshev_node(i, piece.nodes)), &errors);
+    Real scale(0);
+    using ebb::detail::abs;
+    for (const Real& e : errors)
+      if (abs(e) > scale) scale = abs(e);
+    Eigen::MatrixXd table(static_cast<Eigen::Index>(errors.size()), 1);
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      table(static_cast<Eigen::Index>(i), 0) =
+          scale > Real(0) ? static_cast<double>(Real(errors[i] / scale)) : 0.0;
+    const sampled_functions error(plan, table);
+    for (const location& extremum : error.alternating_extrema()) look(extremum.lag, nullptr);
+
+    error_bounds found;
+    found.lower = largest_ - noise_at_largest_;
+    found.lag = at_;
+    found.upper = static_cast<double>(scale) * error.maximum(0.1 * options_.tolerance).second /
+                      (1 - displacement(plan)) +
+                  remainder(plan) + target_noise_ + sum_noise_;
+    found.upper = std::max(found.upper, largest_ + noise_at_largest_);
+    found.lower = std::clamp(found.lower, 0.0, found.upper);
+    found.digits = std::numeric_limits<Real>::digits10 + 1;
+    found.basis = analytic_target<Target> ? evidence::proved : evidence::sampled;
+    const double noise = sum_noise_ + (exact_target ? target_noise_ : 0);
+    more_digits = noise > 0.2 * options_.tolerance * found.upper;
+    return found;
+  }
+
+ private:
+  /// Evaluate at a lag; keep the largest errors.
+  void look(double lag, std::vector<Real>* errors) {
+    lag = std::clamp(lag, first_, last_);
+    const Real f = [&] {
+      if constexpr (exact_target)
+        return target_(Real(lag));
+      else
+        return Real(static_cast<double>(target_(lag)));
+    }();
+    const double size = std::abs(static_cast<double>(f));
+    const bool relative = options_.kind == error_kind::relative;
+    ebb::detail::require_domain(std::isfinite(size) && !(relative && f == Real(0)), "sum_error",
+                                "need a target that is finite, and not 0 for relative errors, at "
+                                "lag",
+                                lag);
+    const rounded<Real> s = evaluate<Real>(sum_, lag);
+    const double unit = static_cast<double>(unit_roundoff<Real>);
+    const double its_unit = exact_target ? unit : std::max(unit, 0x1p-53);
+    const Real e = relative ? Real(Real(f - s.value) / f) : Real(f - s.value);
+    const double by = relative ? 1 / size : 1;
+    const double magnitude = std::abs(static_cast<double>(e));
+    const double from_target =
+        (target_roundoffs + exp_roundoffs<Real>)*its_unit * size * by + 4 * unit * magnitude;
+    target_noise_ = std::max(target_noise_, from_target);
+    sum_noise_ = std::max(sum_noise_, s.error * by);
+    most_target_ = std::max(most_target_, size);
+    least_target_ = std::min(least_target_, size);
+    if (magnitude > largest_ || at_ == 0) {
+      largest_ = magnitude;
+      noise_at_largest_ = from_target + s.error * by;
+      at_ = lag;
+    }
+    if (errors) errors->push_back(e);
+  }
+
+  /// log of a bound of |error| in the ellipse of an interval.
+  double log_bound(const lag_interval& i) const {
+    const double reach = i.overshoot(), p = std::exp(i.low - reach), q = std::exp(i.high + reach);
+    const double of_sum = log_size(sum_, p, q, i.half_width);
+    double high = std::log(most_target_), low = std::log(least_target_);
+    if constexpr (analytic_target<Target>)
+      high = target_.log_sup(p, q), low = target_.log_inf(p, q);
+    return options_.kind == error_kind::absolute ? log_add(high, of_sum) : log_add(0, of_sum - low);
+  }
+
+  /// log of the interpolation error's bound, but for -nodes log rho.
+  double log_remainder(const lag_interval& i) const {
+    const double rho = bernstein_ellipse(i.semi_minor_axis());
+    return log_bound(i) + std::log(2 * (rho + 1) / (rho - 1));
+  }
+
+  /// Pieces with as many nodes as push the remainder below the tolerance; halved where that takes
+  /// many.
+  void cover(double low, double high, sample_plan& plan) const {
+    const lag_interval i{low, high, 0, std::min(0.5 * std::numbers::pi, high - low)};
+    const double wanted = std::max(
+        {0.02 * options_.tolerance * largest_, 0.1 * (target_noise_ + sum_noise_), 1e-300});
+    const double needed = std::ceil((log_remainder(i) - std::log(wanted)) /
+                                    std::log(bernstein_ellipse(i.semi_minor_axis())));
+    if (!(needed <= 160) && high - low > 1e-5) {
+      const double middle = 0.5 * (low + high);
+      cover(low, middle, plan);
+      cover(middle, high, plan);
+      return;
+    }
+    ebb::detail::require_domain(needed <= 160 && plan.pieces.size() < 10000, "sum_error",
+                                "need fewer oscillations, and bounds of the target that are "
+                                "finite, up to lag",
+                                std::exp(high));
+    plan.pieces.push_back({i, std::max<index_t>(static_cast<index_t>(needed), 16)});
+  }
+
+  double remainder(const sample_plan& plan) const {
+    double worst = 0;
+    for (const auto& piece : plan.pieces)
+      worst = std::max(worst,
+                       std::exp(log_remainder(piece.interval) -
+                                static_cast<double>(piece.nodes) *
+                                    std::log(bernstein_ellipse(piece.interval.semi_minor_axis()))));
+    return worst;
+  }
+
+  /// Relative change of the interpolant because a node's lag is rounded: its derivative is at most
+  /// n^2 times its maximum (Markov), and values count at most 1 + 2/pi log n times (Lebesgue). n u
+  /// more for the sums of the interpolant in double.
+  static double displacement(const sample_plan& plan) {
+    double worst = 0;
+    for (const auto& piece : plan.pieces) {
+      const auto& i = piece.interval;
+      const double n = static_cast<double>(piece.nodes);
+      const double du = (4 + 4 * std::max(std::abs(i.low), std::abs(i.high))) * 0x1p-53;
+      const double dx = 2 * du / (i.high - i.low) + 8 * 0x1p-53;
+      worst = std::max(worst, (1 + 0.64 * std::log(n)) * n * n * dx + 8 * n * 0x1p-53);
+    }
+    return std::min(worst, 0.5);
+  }
+
+  const Sum& sum_;
+  const Target& target_;
+  double first_, last_;
+  const sum_error_options& options_;
+  double largest_ = 0, noise_at_largest_ = 0, at_ = 0;
+  double target_noise_ = 0, sum_noise_ = 0;
+  double most_target_ = 0, least_target_ = HUGE_VAL;
+};
+
+template <class Sum, class Target>
+error_bounds bound_error(const Sum& sum, const Target& target, double first, double last,
+                         const sum_error_options& options) {
+  constexpr const char* where = "sum_error";
+  sum.check(where);
+  ebb::detail::require_domain(first > 0 && last < HUGE_VAL && last / first > 1 + 1e-9, where,
+                              "need 0 < first < last < inf", first, last);
+  ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
+                              "need 1e-6 <= tolerance < 1", options.tolerance);
+  ebb::detail::require_domain(options.most_digits >= 16, where, "need most_digits >= 16",
+                              options.most_digits);
+  bool more_digits = false;
+  error_bounds found =
+      error_of_sum<double, Sum, Target>(sum, target, first, last, options).bounds(more_digits);
+  if (more_digits && options.most_digits >= 19)
+    found = error_of_sum<long double, Sum, Target>(sum, target, first, last, options)
+                .bounds(more_digits);
+  if (more_digits && options.most_digits >= 50)
+    found = error_of_sum<multiprecision<50>, Sum, Target>(sum, target, first, last, options)
+                .bounds(more_digits);
+  return found;
+}
+
+/// Largest error on samples, evaluated in long double.
+template <class Sum>
+error_bounds bound_error(const Sum& sum, std::span<const double> lags,
+                         std::span<const double> values, error_kind kind) {
+  constexpr const char* where = "sum_error";
+  sum.check(where);
+  ebb::detail::require_shape(lags.size() == values.size() && !lags.empty(), where,
+                             "need as many values as lags, at least one (got, lags)", values.size(),
+                             lags.size());
+  for (std::size_t i = 0; i < lags.size(); ++i)
+    ebb::detail::require_domain(lags[i] >= 0 && std::isfinite(lags[i]) && std::isfinite(values[i]),
+                                where, "need finite lags >= 0 and finite values", lags[i],
+                                values[i]);
+  error_bounds found{0, 0, lags[0], std::numeric_limits<long double>::digits10 + 1,
+                     evidence::sampled};
+  double largest = -1;
+  for (std::size_t i = 0; i < lags.size(); ++i) {
+    const bool relative = kind == error_kind::relative;
+    ebb::detail::require_domain(!relative || values[i] != 0, where,
+                                "need values that are not 0 for relative errors, at lag", lags[i]);
+    const rounded<long double> s = evaluate<long double>(sum, lags[i]);
+    const long double by = relative ? 1 / std::abs(static_cast<long double>(values[i])) : 1.0L;
+    const double e = static_cast<double>(std::abs(values[i] - s.value) * by);
+    const double noise = s.error * static_cast<double>(by) + 0x1p-52 * e;
+    found.lower = std::max(found.lower, e - noise);
+    found.upper = std::max(found.upper, e + noise);
+    if (e > largest) largest = e, found.lag = lags[i];
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// The largest error of a given sum on first <= tau <= last, with two-sided bounds.
+///
+///   max over tau of |f(tau) - s(tau)|      (or / |f(tau)|)
+///
+/// The error is interpolated at Chebyshev nodes in log tau. Above: the largest value of the
+/// interpolant, the bound of what lies between the nodes (docs/certificates.md; for an
+/// `analytic_target`, otherwise `evidence::sampled`), and the rounding of every evaluation. Below:
+/// the error at one lag, less its rounding. More digits are used while rounding counts: for
+/// weights that cancel, double, long double and 50 digits in turn.
+///
+/// @param sum    rates > 0, any number of channels; Shapes: rates, weights (N)
+/// @param target f(tau) for double; for long double and `multiprecision<50>` too where errors near
+///   1e-16 |f| matter. In each it is taken to be within 16 u |f| (82 u with 50 digits).
+/// @param first, last  0 < first < last < inf, units of 1/rates
+/// @throws shape_error, domain_error unless the sum is sound and the arguments are in their
+///   domains; domain_error where the target is not finite (relative: or 0), or oscillates more than
+///   about 1e5 times.
+/// Cost: about 40 nodes for each factor of 50 in last / first, N exponentials each.
+/// Accuracy: both bounds include rounding; (upper - lower) / upper <= tolerance unless digits ran
+/// out.
+template <class Target>
+error_bounds sum_error(const exponential_sum& sum, const Target& target, double first, double last,
+                       const sum_error_options& options = {}) {
+  return detail::bound_error(sum, target, first, last, options);
+}
+
+/// The same for damped oscillations.
+/// Cost: as many nodes again for each radian of max |Im r| last.
+template <class Target>
+error_bounds sum_error(const complex_exponential_sum& sum, const Target& target, double first,
+                       double last, const sum_error_options& options = {}) {
+  return detail::bound_error(sum, target, first, last, options);
+}
+
+/// The largest error of a given sum on samples: max_i |v_i - s(tau_i)| (or / |v_i|).
+///
+/// Shapes: lags, values (n), n >= 1, in any order; lags >= 0. Cost: n N exponentials in long double.
+/// Accuracy: the bounds are the rounding of long double apart; `evidence::sampled`, for nothing is
+/// said about other lags.
+/// @throws shape_error, domain_error for an unsound sum, n = 0, unequal lengths, values that are
+///   not finite (relative: or 0), lags < 0.
+inline error_bounds sum_error(const exponential_sum& sum, std::span<const double> lags,
+                              std::span<const double> values,
+                              error_kind kind = error_kind::absolute) {
+  return detail::bound_error(sum, lags, values, kind);
+}
+
+/// The same for damped oscillations.
+inline error_bounds sum_error(const complex_exponential_sum& sum, std::span<const double> lags,
+                              std::span<const double> values,
+                              error_kind kind = error_kind::absolute) {
+  return detail::bound_error(sum, lags, values, kind);
+}
+
+}  // namespace approx
+}  // namespace ebb::inline EBB_ABI

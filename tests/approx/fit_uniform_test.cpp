@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <ebb/approx/fit_uniform.hpp>
+#include <ebb/spectrum/random.hpp>
+
+namespace approx = ebb::approx;
+using approx::complex_exponential_sum, approx::exponential_sum, approx::pole_rule;
+
+namespace {
+
+std::vector<double> grid(double first, double step, int count) {
+  std::vector<double> lags;
+  for (int i = 0; i < count; ++i) lags.push_back(first + i * step);
+  return lags;
+}
+
+template <class Sum>
+std::vector<double> sampled(const Sum& sum, const std::vector<double>& lags) {
+  std::vector<double> values;
+  for (const double lag : lags)
+    values.push_back(static_cast<double>(sum(static_cast<long double>(lag))));
+  return values;
+}
+
+/// Rates and weights of two sums, the largest relative difference.
+double difference(const exponential_sum& a, const exponential_sum& b) {
+  if (a.rates.size() != b.rates.size()) return HUGE_VAL;
+  double worst = 0;
+  for (std::size_t k = 0; k < a.rates.size(); ++k)
+    worst = std::max(
+        {worst, std::abs(a.rates[k] / b.rates[k] - 1), std::abs(a.weights[k] / b.weights[k] - 1)});
+  return worst;
+}
+
+/// A bound of how far rounding of samples, u |v| each, moves rates (relative) and weights of the
+/// least squares sum: that times the norm of the pseudoinverse of the derivatives.
+double sensitivity(const exponential_sum& sum, const std::vector<double>& lags) {
+  const auto m = static_cast<Eigen::Index>(lags.size());
+  const auto n = static_cast<Eigen::Index>(sum.rates.size());
+  Eigen::MatrixXd derivative(m, 2 * n);
+  double largest = 0;
+  for (Eigen::Index i = 0; i < m; ++i)
+    for (Eigen::Index k = 0; k < n; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      const double x = sum.rates[at] * lags[static_cast<std::size_t>(i)];
+      derivative(i, k) = sum.weights[at] * std::exp(-x);          // d weight / weight
+      derivative(i, n + k) = sum.weights[at] * x * std::exp(-x);  // d rate / rate
+      largest = std::max(largest, std::abs(sum.weights[at]));
+    }
+  const auto sizes = derivative.jacobiSvd().singularValues();
+  return std::sqrt(double(m)) * largest * double(n) * 0x1p-53 / sizes(2 * n - 1);
+}
+
+}  // namespace
+
+TEST_CASE("known sums come back, and no more channels than there are") {
+  const exponential_sum sums[] = {{{0.05}, {2}},
+                                  {{0.01, 0.2}, {1, 3}},
+                                  {{0.02, 0.1, 0.7}, {1, -2.5, 4}},
+                                  {{0.01, 0.05, 0.2, 0.8, 2.5}, {5, 4, 3, 2, 1}}};
+  for (const exponential_sum& sum : sums)
+    for (const double first : {0.0, 1.0}) {
+      const auto lags = grid(first, 1, 300);
+      const auto values = sampled(sum, lags);
+      const double bound = 10 * sensitivity(sum, lags);  // its linear form, with room for the rest
+      for (const ebb::index_t asked : {sum.channels(), sum.channels() + 3}) {
+        const auto found = approx::fit_uniform(lags, values, asked);
+        CAPTURE(sum.channels());
+        CAPTURE(bound);
+        REQUIRE(found.sum.channels() == sum.channels());
+        CHECK(difference(found.sum, sum) <= bound);
+        CHECK(found.error.upper <= 8 * 0x1p-53 * found.weights_l1);
+        CHECK(found.error.basis == approx::evidence::sampled);
+      }
+    }
+}
+
+TEST_CASE("units: the same rates times the step") {
+  const exponential_sum sum{{0.02, 0.3}, {1, 2}};
+  const auto lags = grid(0, 1, 100);
+  const auto values = sampled(sum, lags);
+  const auto fine = approx::fit_uniform(grid(0, 0x1p-10, 100), values, 2);
+  CHECK(fine.sum.rates[0] == doctest::Approx(0.02 * 1024).epsilon(1e-10));
+  CHECK(fine.sum.rates[1] == doctest::Approx(0.3 * 1024).epsilon(1e-10));
+}
+
+TEST_CASE("noise: as many channels as stand out, averaged over the samples") {
+  const exponential_sum sum{{0.02, 0.3}, {1, 2}};
+  const auto lags = grid(0, 1, 400);
+  auto values = sampled(sum, lags);
+  ebb::uniform_stream uniform(7);
+  const double noise = 1e-6;
+  for (double& v : values) v += noise * (2 * uniform.next() - 1);
+  approx::uniform_fit_options options;
+  options.rank_tolerance = 1e-5;
+  const auto found = approx::fit_uniform(lags, values, 6, options);
+  REQUIRE(found.sum.channels() == 2);
+  // Least squares: at most sqrt(m) noise over the smallest singular value, to first order.
+  CHECK(difference(found.sum, sum) <= noise * 0x1p53 / 3 * sensitivity(sum, lags));
+  CHECK(found.error.upper <= 2 * noise);
+}
+
+TEST_CASE("damped oscillations") {
+  // Two pairs, a real pole and one that alternates.
+  const double pi = std::numbers::pi;
+  const complex_exponential_sum sum{{{0.01, -0.4}, {0.05, 0}, {0.1, -1.7}, {0.3, -pi}},
+                                    {{1, -0.5}, {2, 0}, {-0.7, 0.2}, {0.4, 0}}};
+  for (const double step : {1.0, 0.25}) {
+    complex_exponential_sum scaled = sum;
+    for (auto& r : scaled.rates) r /= step;
+    const auto lags = grid(0, step, 240);
+    const auto values = sampled(scaled, lags);
+    const auto found = approx::fit_oscillations(lags, values, 9);
+    CHECK(found.poles == 6);
+    REQUIRE(found.sum.channels() == 4);
+    for (std::size_t k = 0; k < 4; ++k) {
+      // Well separated: poles are conditioned by less than 1e3 here.
+      CHECK(std::abs(found.sum.rates[k] - scaled.rates[k]) * step <= 1e-12);
+      CHECK(std::abs(found.sum.weights[k] - sum.weights[k]) <= 1e-11);
+    }
+    CHECK(found.error.upper <= 1e-12);
+  }
+}
+
+TEST_CASE("in a scan the fitted oscillations are the impulse response") {
+  const auto lags = grid(0, 1, 120);
+  std::vector<double> values;
+  for (const double t : lags) values.push_back(std::exp(-t / 20) * std::cos(0.5 * t));
+  const auto found = approx::fit_oscillations(lags, values, 2);
+  REQUIRE(found.sum.channels() == 1);
+  CHECK(found.sum.rates[0].real() == doctest::Approx(0.05).epsilon(1e-12));
+  CHECK(found.sum.rates[0].imag() == doctest::Approx(-0.5).epsilon(1e-12));
+  std::complex<double> state = 0;
+  const std::complex<double> decay = std::exp(-found.sum.rates[0]);
+  for (std::size_t t = 0; t < lags.size(); ++t) {
+    state = decay * state + (t == 0 ? 1.0 : 0.0);
+    CHECK(std::abs((found.sum.weights[0] * state).real() - values[t]) <= 1e-13);
+  }
+}
+
+TEST_CASE("poles that no channel has: refused by name, projected, dropped") {
+  const auto lags = grid(0, 1, 60);
+  std::vector<double> growing, wave, constant;
+  for (const double t : lags) {
+    growing.push_back(std::exp(-0.2 * t) + 1e-3 * std::exp(0.05 * t));
+    wave.push_back(std::exp(-0.2 * t) + 0.5 * std::exp(-0.1 * t) * std::cos(t));
+    constant.push_back(1 + std::exp(-0.3 * t));
+  }
+  approx::uniform_fit_options project, drop;
+  project.outside = pole_rule::project;
+  drop.outside = pole_rule::drop;
+  try {
+    (void)approx::fit_uniform(lags, growing, 2);
+    FAIL("a growing kernel was fitted");
+  } catch (const ebb::domain_error& error) {
+    CHECK(std::string(error.what()).find("1.0512") != std::string::npos);  // e^0.05
+  }
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, wave, 3), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_oscillations(lags, growing, 2), ebb::domain_error);
+  CHECK(approx::fit_uniform(lags, growing, 2, drop).sum.channels() == 1);
+  CHECK(approx::fit_uniform(lags, wave, 3, drop).sum.channels() == 1);
+  CHECK(approx::fit_uniform(lags, growing, 2, project).sum.channels() == 2);
+  CHECK(approx::fit_uniform(lags, wave, 3, project).sum.channels() == 2);
+  const auto kept = approx::fit_oscillations(lags, growing, 2, project);
+  REQUIRE(kept.sum.channels() == 2);
+  CHECK(kept.sum.rates[0].real() == doctest::Approx(0.05).epsilon(1e-6));
+  // A constant is a pole at 1: projected it decays by 1e-6 over all samples.
+  const auto still = approx::fit_uniform(lags, constant, 2, project);
+  CHECK(still.error.upper <= 1e-6);
+}
+
+TEST_CASE("weights that are not negative") {
+  const auto lags = grid(0, 1, 200);
+  const auto values = sampled(exponential_sum{{0.02, 0.1, 0.7}, {1, -0.3, 4}}, lags);
+  approx::uniform_fit_options options;
+  options.non_negative = true;
+  const auto found = approx::fit_uniform(lags, values, 3, options);
+  CHECK(found.sum.channels() >= 1);
+  for (const double c : found.sum.weights) CHECK(c > 0);
+}
+
+TEST_CASE("bad samples") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto lags = grid(0, 1, 10);
+  const std::vector<double> values(10, 1.0);
+  const auto with = [&](std::size_t i, double v) {
+    auto changed = values;
+    changed[i] = v;
+    return changed;
+  };
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, with(3, nan), 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, with(3, HUGE_VAL), 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, values, 0), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, values, 6), ebb::shape_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, std::vector<double>(9, 1.0), 2),
+                  ebb::shape_error);
+  auto uneven = lags;
+  uneven[4] += 1e-6;
+  CHECK_THROWS_AS((void)approx::fit_uniform(uneven, values, 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_oscillations(uneven, values, 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(grid(-1, 1, 10), values, 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(grid(5, 0, 10), values, 2), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, std::vector<double>(10, 0.0), 2),
+                  ebb::domain_error);
+  approx::uniform_fit_options relative;
+  relative.kind = approx::error_kind::relative;
+  CHECK_THROWS_AS((void)approx::fit_uniform(lags, with(3, 0), 2, relative), ebb::domain_error);
+  approx::uniform_fit_options positive;
+  positive.non_negative = true;
+  CHECK_THROWS_AS((void)approx::fit_oscillations(lags, values, 2, positive), ebb::domain_error);
+}
