@@ -196,7 +196,7 @@ int picture(const std::string& folder) {
   add("minimax", [&](index_t n) { return best[std::size_t(n - 1)].error_upper; });
   const std::string body =
       "set logscale y\nset format y '10^{%L}'\nset xlabel 'channels'\n"
-      "set ylabel 'largest error, tau^{-1/2}, T = 10^4'\nset key bottom left\n" +
+      "set ylabel 'largest error, tau^{-1/2}, T = 10^4'\nset key inside bottom left\n" +
       drawing::plot_command(all);
   const std::vector<drawing::picture> pictures{
       drawing::make_picture("design", drawing::data_blocks(all), body)};
