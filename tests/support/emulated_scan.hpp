@@ -7,6 +7,7 @@
 
 #include <ebb/recurrence/backend/cuda/scan_vjp_plan.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 #include "support/emulator/launcher.hpp"
 #include "support/scan_contract.hpp"

@@ -17,10 +17,14 @@ struct device_steps_back {
   }
   static double gain(const step_kind& kind) { return detail::gpu::gain_error_bound(kind); }
   static double changes(const step_kind& kind) { return detail::gpu::change_error_bound(kind); }
-  /// Tapers are made in the kernels.
+  /// Tapers are made in the kernels, and what states an error of its own.
   template <class Decay, class State>
   static double log_error() {
-    return Decay::kind == decay_kind::position ? log_slack<post_taper::bound<double>, State>() : 0;
+    if constexpr (requires { Decay::log_error; })
+      return log_slack<Decay, State>();
+    else
+      return Decay::kind == decay_kind::position ? log_slack<post_taper::bound<double>, State>()
+                                                 : 0;
   }
 };
 
