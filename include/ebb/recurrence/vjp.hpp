@@ -80,10 +80,11 @@ void check_sums(std::string_view name, const Decay& decay, const Sums& sums,
                 const Others&... others) {
   constexpr std::string_view rule =
       "need the gradients of the decay apart from all other data and from each other";
+  constexpr bool reads_array = requires { decay.view(); };  // nvcc cannot ask in a generic lambda
   index_t one = 0;
   each_sum(sums, [&](const auto& array) {
     require_shape(alone(array, others...), name, rule);
-    if constexpr (requires { decay.view(); }) require_shape(alone(array, decay.view()), name, rule);
+    if constexpr (reads_array) require_shape(alone(array, decay.view()), name, rule);
     index_t two = 0;
     each_sum(sums, [&](const auto& other) {
       require_shape(one == two || !overlap(array, other), name, rule);
