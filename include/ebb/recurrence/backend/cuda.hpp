@@ -28,6 +28,8 @@
 
 namespace ebb::inline EBB_ABI {
 
+class cuda_chunked;
+
 /// A GPU, as a scan backend and as a form of the recurrences with matrix states.
 ///
 /// Everything a call reads or writes step by step lies in memory of the current device (or managed
@@ -130,12 +132,7 @@ class cuda {
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
     const int device = detail::gpu::current_device();
-    const detail::gpu::memory_check check{device, "matrix states"};
-    check(data.outputs, "outputs");
-    detail::each_input(data, [&](const auto& view) { check(view, "inputs"); });
-    check(data.skip, "the skip");
-    check.states(where);
-    check.decay(decay);
+    check_memory(device, decay, data, where);
     enqueue(device, [&](auto& launcher) {
       using launcher_type = std::remove_reference_t<decltype(launcher)>;
       detail::gpu::matrix_plan<detail::gpu::matrix_tiles, launcher_type, Decay, Data, State>::run(
@@ -156,6 +153,19 @@ class cuda {
   }
 
  private:
+  friend class cuda_chunked;  // matrix states on the same stream, in the same memory
+
+  template <class Decay, class Data, class State>
+  static void check_memory(int device, const Decay& decay, const Data& data,
+                           const sequences<State>& where) {
+    const detail::gpu::memory_check check{device, "matrix states"};
+    check(data.outputs, "outputs");
+    detail::each_input(data, [&](const auto& view) { check(view, "inputs"); });
+    check(data.skip, "the skip");
+    check.states(where);
+    check.decay(decay);
+  }
+
   template <class Call>
   void enqueue(int device, const Call& call) const {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
