@@ -34,18 +34,19 @@ void check(report& results) {
   const handle cublas;
   const auto there = [](const auto& values) { return device_array<value>(values); };
   const auto check_all = [&](const std::string& what, const cuda_chunked& form, double roundings) {
-    for (const matrix_problem& is : std::vector<matrix_problem>{
-             {matrix_problem::outer, 2, 40, 3, 1, 16, 64, false, false},
-             {matrix_problem::outer, 1, 300, 2, 2, 128, 128, false, true},
-             {matrix_problem::outer, 3, 129, 8, 1, 128, 64, false, false},
-             {matrix_problem::outer, 1, 70, 4, 2, 5, 3, false, true}})
+    for (const matrix_problem& is :
+         std::vector<matrix_problem>{{matrix_problem::outer, 2, 40, 3, 1, 16, 64, false, false},
+                                     {matrix_problem::outer, 1, 300, 2, 2, 128, 128, false, true},
+                                     {matrix_problem::outer, 3, 129, 8, 1, 128, 64, false, false},
+                                     {matrix_problem::outer, 1, 70, 4, 2, 5, 3, false, true}})
       check_one_matrix<value>(results, what, is, form, there,
                               cuda_chunked::error_bound(is.steps, is.keys) + roundings);
   };
   // Four roundings of 16-bit data (rows of unit length), and of factors in TF32, as so many of float.
   double more = 0;
   if constexpr (sizeof(value) == 2)
-    more = 4 * static_cast<double>(static_cast<float>(std::numeric_limits<value>::epsilon())) * 0x1p23;
+    more =
+        4 * static_cast<double>(static_cast<float>(std::numeric_limits<value>::epsilon())) * 0x1p23;
   check_all(name, cuda_chunked(cublas.own), more);
   check_all(name + ", chunks of 16", cuda_chunked(cublas.own, cuda{}, 16), more);
   if constexpr (std::is_same_v<value, float>)
@@ -55,9 +56,9 @@ void check(report& results) {
 #if defined(EBB_BENCH)
 void bench(table& results) {
   const handle cublas;
-  for (const matrix_problem& is :
-       std::vector<matrix_problem>{{matrix_problem::outer, 8, 2048, 64, 1, 128, 64, false, false},
-                                   {matrix_problem::outer, 1, 16384, 64, 1, 128, 64, false, false}}) {
+  for (const matrix_problem& is : std::vector<matrix_problem>{
+           {matrix_problem::outer, 8, 2048, 64, 1, 128, 64, false, false},
+           {matrix_problem::outer, 1, 16384, 64, 1, 128, 64, false, false}}) {
     auto on = random_matrices<value>(is, 1).template copied<device_array<value>>(
         [](const auto& values) { return device_array<value>(values); });
     for (const index_t length : {64, 128}) {

@@ -18,7 +18,10 @@ using of_half = ebb::test::emulated_chunks<8, 4 * 0x2000>;
 
 TEST_CASE("shapes") { ebb::test::check_shapes<four, float, float>(); }
 TEST_CASE("options") { ebb::test::check_options<four, float, float>(60); }
-TEST_CASE("lengths") { ebb::test::check_lengths<sixteen, float, float>(); }
+TEST_CASE("lengths") {
+  ebb::test::check_lengths<sixteen, float, float>();
+  ebb::test::check_lengths<ebb::test::emulated_chunks<48>, float, float>();
+}
 TEST_CASE("pieces") { ebb::test::check_pieces<four, float, float>(); }
 TEST_CASE("positions") { ebb::test::check_positions<sixteen, float, float>(); }
 TEST_CASE("packed sequences") { ebb::test::check_packed<four, float, float>(); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,6 +137,27 @@ TEST_CASE("tiles as they are shipped, and switches at every access") {
     check<few, time_major>({1, 19, 5}, {}, true, 40);
     check<few, channel_major>({2, 256 * 2 - 1, 1}, {}, false, 41);
   }
+}
+
+// A reset lets nothing through, and has no gradient of its decay, whatever there is.
+TEST_CASE_TEMPLATE("infinite cotangents at a reset", Axis, time_major, channel_major) {
+  const extents size{1, 6, 1};
+  const float inf = std::numeric_limits<float>::infinity();
+  ebb::array<float, Axis> a(size), h(size), dh(size), inputs(size), factors(size);
+  ebb::array<float> initial(1, 1);
+  for (index_t t = 0; t < 6; ++t) a(0, t, 0) = 1, h(0, t, 0) = 2, dh(0, t, 0) = t == 3 ? inf : 1.0f;
+  const std::vector<std::uint8_t> resets{0, 0, 0, 1, 0, 0};
+  const auto decay = ebb::stored_factors(a);
+  typename decltype(decay)::gradients sums{factors.view()};
+  ebb::scan_vjp(
+      decay, h, h, ebb::scan_cotangents<float, float, Axis>{.outputs = dh.view()},
+      ebb::scan_gradients<float, decltype(sums), float, Axis>{inputs.view(), initial.view(), &sums},
+      ebb::sequences<float>{.resets = resets}, {}, crowd{});
+  CHECK(initial(0, 0) == 3);
+  CHECK(inputs(0, 2, 0) == 1);
+  CHECK(inputs(0, 3, 0) == inf);
+  CHECK(factors(0, 3, 0) == 0);
+  CHECK(factors(0, 2, 0) == 2);
 }
 
 // A zero stride adds up what it repeats: over batch entries, steps, channels.
