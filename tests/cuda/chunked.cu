@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outer products in chunks by cuBLAS, of one type of data, EBB_VALUE; with EBB_BENCH times beside single steps.
+// Outer products in chunks by cuBLAS, of one type of data, EBB_VALUE; with EBB_BENCH times.
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -42,7 +42,8 @@ void check(report& results) {
       check_one_matrix<value>(results, what, is, form, there,
                               cuda_chunked::error_bound(is.steps, is.keys) + roundings);
   };
-  // Four roundings of 16-bit data (rows of unit length), and of factors in TF32, as so many of float.
+  // Four roundings of 16-bit data (rows of unit length), or of factors in TF32, as so many of
+  // float.
   double more = 0;
   if constexpr (sizeof(value) == 2)
     more =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmark of scans with tiles of other sizes (scan_tiles in scan_plan.hpp), from macros of the command line:
+// The benchmark of scans with tiles of other sizes (scan_tiles in scan_launch.hpp), from macros of the command line:
 //   EBB_AXIS    time_major: EBB_WARPS warps with EBB_PIECE steps a lane; channel_major: with EBB_PIECE runs each
 #include <string>
 

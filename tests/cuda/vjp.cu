@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of scans of one type of data, of one type of state and along one axis, from macros of the command line:
+// Gradients of scans of one type of data, of one type of state and along one axis, from macros:
 //   EBB_VALUE, EBB_STATE   float, double, std::complex of them, bfloat16, half
 //   EBB_AXIS               time_major, channel_major
 #include <string>

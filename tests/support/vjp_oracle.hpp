@@ -62,8 +62,8 @@ struct vjp_truth {
 };
 
 /// How a way back rounds (docs/accuracy.md, section 5): that of the processor. In roundings, of g
-/// after some steps, of conj(1 - a) g besides, and of the cotangents of what is filled; and how far,
-/// relatively, the log-decay used may lie from the one filled.
+/// after some steps, of conj(1 - a) g besides, and of the cotangents of what is filled; and how
+/// far, relatively, the log-decay used may lie from the one filled.
 struct own_steps_back {
   static double states(double steps, const step_kind& kind) {
     return step_roundings({kind.form, input_gain::one, kind.complex}) * steps + 2;

@@ -184,7 +184,7 @@ void check_vjp(const Call& call) {
 ///                    only for the decay's gradients. Final states and snapshots are neither read
 ///                    nor written, and may be left out
 /// @param options     as in the scan
-/// @param backend     goes all the way back itself, as `ebb::cuda` does; else it walks the recurrence
+/// @param backend     goes all the way back itself, as `ebb::cuda` does; else walks the recurrence
 ///                    of g where the output cotangents are known and only the gradients of inputs
 ///                    and initial states asked for, real numbers in states of their own type with
 ///                    gain one: it is a scan. Otherwise not used

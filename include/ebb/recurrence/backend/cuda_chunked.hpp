@@ -136,9 +136,10 @@ class cuda_chunked {
 
   cudaStream_t stream() const { return gpu_.stream(); }
 
-  /// @throws domain_error for corrections, decays by key or stored as factors, data in other memory,
-  ///   or a stream's capture; shape_error for 2^31 blocks or products; cuda_error, cublas_error.
-  ///   Nothing has been given to the device then, but where the last two come from a later launch.
+  /// @throws domain_error for corrections, decays by key or stored as factors, data in other
+  ///   memory, or a stream's capture; shape_error for 2^31 blocks or products; cuda_error,
+  ///   cublas_error. Nothing has been given to the device then, but where the last two come from a
+  ///   later launch.
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
     const int device = detail::gpu::current_device();

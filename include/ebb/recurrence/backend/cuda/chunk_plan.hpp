@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/cuda/chunk_plan.hpp
-/// @brief  Outer products in chunks on a GPU from the host's side: kernels and products of matrices.
+/// @brief  Outer products in chunks on a GPU from the host's side: kernels, products of matrices.
 #pragma once
 
 #include <algorithm>
@@ -30,15 +30,15 @@ struct matrix_products {
   index_t to_row, to_next;
 };
 
-/// The bound of the form (recurrence/matrix.hpp), float data; docs/accuracy.md. With 16-bit data two
-/// roundings to their type besides, two more where queries and keys are made of unit length.
+/// The bound of the form (recurrence/matrix.hpp), float data; docs/accuracy.md. With 16-bit data
+/// two roundings to their type besides, two more where queries and keys are made of unit length.
 constexpr double chunk_error_bound(index_t steps, index_t keys) {
-  return 12 * static_cast<double>(steps) + 2 * static_cast<double>(keys) + 24;
+  return 12 * static_cast<double>(steps) + 2 * static_cast<double>(keys) + 26;
 }
 
 /// One call, checked (recurrence/matrix.hpp), on a launcher and something that multiplies:
 ///
-///   multiply(matrix_products<E>)   enqueued behind what was launched so far; E float, bfloat16, half
+///   multiply(matrix_products<E>)   enqueued behind all launches so far; E float, bfloat16, half
 template <class Launcher, class Multiply, class Decay, class Data, class State>
 class chunk_plan {
   using T = typename Data::value_type;

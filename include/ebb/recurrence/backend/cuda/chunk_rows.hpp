@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/cuda/chunk_rows.hpp
-/// @brief  Kernels before the products of chunks: sums of logarithms, rows of queries, keys, values.
+/// @brief  Kernels before the products of chunks: sums of logarithms, rows of what is multiplied.
 #pragma once
 
 #include <cmath>

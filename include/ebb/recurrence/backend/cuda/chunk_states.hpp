@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/cuda/chunk_states.hpp
-/// @brief  Kernels between the products of chunks: the mask, the states from chunk to chunk, outputs.
+/// @brief  Kernels between the products of chunks: the mask, states from chunk to chunk, outputs.
 #pragma once
 
 #include <ebb/recurrence/backend/cuda/chunk_params.hpp>

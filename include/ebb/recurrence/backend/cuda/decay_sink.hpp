@@ -28,7 +28,8 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 //
 //   sink                    its type
 //   make(decay)             the sink
-//   each(decay, gradients, to)  calls to.sums(number, span, n): where the sums of n channels side by
+//   each(decay, gradients, to)
+//                           calls to.sums(number, span, n): where the sums of n channels side by
 //                           side go, added up; and to.elements(view): (batch, step, column), in
 //                           which columns of as many channels side by side add up
 

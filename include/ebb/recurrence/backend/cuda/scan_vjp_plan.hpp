@@ -66,8 +66,9 @@ struct element_sums {
 };
 
 /// One call of ebb::scan_vjp, checked (recurrence/vjp.hpp), on a launcher: a walk back for the
-/// gradients of states; then, where those of a decay are asked for, gradient_kernel, and the sums of
-/// what its blocks have added up. Nothing depends on the order of blocks: the same bits every time.
+/// gradients of states; then, where those of a decay are asked for, gradient_kernel, and the sums
+/// of what its blocks have added up. Nothing depends on the order of blocks: the same bits every
+/// time.
 ///
 /// Cost: the walk moves what a scan moves. Gradients of a decay read g, the decays and h once more;
 /// g has memory of its own, unless it is the gradients of inputs in the type of states.
