@@ -112,6 +112,27 @@ function(ebb_find_cuda)
   set(ebb_cuda_USES "nvcc ${version}" PARENT_SCOPE)
 endfunction()
 
+# Call ebb_find_cuda() first: ebb::cublas is ebb::cuda and the library of NVIDIA's toolkit.
+function(ebb_find_cublas)
+  if(NOT ebb_cuda_LINKS)
+    set(ebb_cublas_PROBLEM "${ebb_cuda_PROBLEM}" PARENT_SCOPE)
+    return()
+  endif()
+  if(NOT TARGET CUDA::cublas)
+    if(NOT CUDAToolkit_ROOT AND NOT CMAKE_CUDA_COMPILER AND EBB_NVCC)
+      cmake_path(GET EBB_NVCC PARENT_PATH CUDAToolkit_ROOT)
+    endif()
+    find_package(CUDAToolkit QUIET)
+  endif()
+  if(NOT TARGET CUDA::cublas)
+    set(ebb_cublas_PROBLEM "cuBLAS was not found. It comes with NVIDIA's CUDA toolkit, in Debian's archive as \
+libcublas-dev. Is it installed elsewhere? Set CUDAToolkit_ROOT." PARENT_SCOPE)
+    return()
+  endif()
+  set(ebb_cublas_LINKS ebb::cuda CUDA::cublas PARENT_SCOPE)
+  set(ebb_cublas_USES "cuBLAS of CUDA ${CUDAToolkit_VERSION}" PARENT_SCOPE)
+endfunction()
+
 # The version of the xsimd in a folder, 0 where there is none.
 function(ebb_xsimd_version folder result)
   set(config "${folder}/xsimd/config/xsimd_config.hpp")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan and matrix states on a GPU, and the same on the processor.
+// A scan, its gradients and matrix states on a GPU, and the same on the processor.
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -41,6 +41,30 @@ int run() {
     const double apart = std::abs(double{states.data()[i]} - double{here.data()[i]});
     failures += !(apart <= bound * double{most.data()[i]});
   }
+
+  // [gradients]
+  const ebb::device_array<float> dh(inputs);  // as if the loss were what the inputs say
+  ebb::device_array<float> db(inputs.size());
+  const std::vector<double> zeros(channels);
+  ebb::device_array<double> d_rates(ebb::strided_view<const double>(zeros.data(), 1, channels));
+  decltype(decay)::gradients sums{
+      .rates = {d_rates.data(), static_cast<std::size_t>(channels)}};  // on the GPU too
+  ebb::scan_vjp(decay, b, h, ebb::scan_cotangents<float>{.outputs = dh.view()},
+                ebb::scan_gradients<float, decltype(sums)>{.inputs = db.view(), .decay = &sums},
+                ebb::sequences<float>{}, {}, ebb::cuda{});
+  // [gradients]
+  std::vector<double> rates_there(channels), rates_here(channels), rates_most(channels);
+  d_rates.copy_to(ebb::strided_view<double>(rates_there.data(), 1, channels));
+  cudaStreamSynchronize(nullptr);
+  const auto gradients_of_rates = [&](const auto& loss, const auto& from, std::vector<double>& to) {
+    decltype(decay)::gradients own{.rates = to};
+    ebb::scan_vjp(decay, from, from, ebb::scan_cotangents<float>{.outputs = loss.view()},
+                  ebb::scan_gradients<float, decltype(own)>{.decay = &own});
+  };
+  gradients_of_rates(inputs, here, rates_here);
+  gradients_of_rates(sizes, most, rates_most);
+  for (std::size_t k = 0; k < rates_there.size(); ++k)
+    failures += !(std::abs(rates_there[k] - rates_here[k]) <= 4 * bound * std::abs(rates_most[k]));
 
   // [matrix]
   cudaStream_t stream = nullptr;

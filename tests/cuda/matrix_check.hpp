@@ -195,8 +195,69 @@ struct matrix_definition {
   }
 };
 
-/// Every rule on widths of keys that take another kernel. `there` copies an array to where the form
-/// reads it.
+/// One call within so many roundings. `there` copies an array to where the form reads it.
+template <class T, class Form, class There>
+void check_one_matrix(report& results, const std::string& name, const matrix_problem& is,
+                      const Form& form, const There& there, double roundings) {
+  const auto host = random_matrices<T>(is, static_cast<std::uint64_t>(is.keys * is.values));
+  auto on = host.template copied<decltype(there(host.keys)), decltype(there(host.skip))>(there);
+  call_matrix<T>(is, on, form);
+  auto found = host;
+  const auto read = [](auto& from, ebb::array<T>& to) {
+    if constexpr (requires { from.copy_to(to); })
+      from.copy_to(to);
+    else
+      to = from;
+  };
+  read(on.outputs, found.outputs);
+  read(on.finals, found.finals);
+  if constexpr (requires { form.stream(); })
+    detail::gpu::require_success(cudaStreamSynchronize(form.stream()), "cudaStreamSynchronize");
+
+  using State = default_state_t<T>;
+  constexpr double u = static_cast<double>(std::numeric_limits<State>::epsilon()) / 2;
+  const bool corrected = is.rule != matrix_problem::outer;
+  const double finer = sequential::error_bound(is.steps, is.keys, corrected) * 0x1p-53;
+  const auto agrees = [&](const T& x, double exact, double most) {
+    double bound = (std::expm1(roundings * std::log1p(u)) + finer) * most + 1e-37;
+    if constexpr (!std::is_same_v<T, State>)
+      bound += static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon())) *
+               (std::abs(exact) + bound);
+    return std::abs(matrix_definition<T>::number(x) - exact) <= bound;
+  };
+  const matrix_definition<T> definition{is, host};
+  auto offsets = matrix_offsets(is);
+  if (offsets.empty()) offsets = {0, is.steps};
+  index_t wrong = 0, states = 0, touched = 0;
+  for (index_t b = 0; b < is.batches; ++b)
+    for (index_t h = 0; h < is.heads; ++h) {
+      for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+        const auto last =
+            definition.run(b, static_cast<index_t>(s), h, offsets[s], offsets[s + 1],
+                           [&](index_t t, index_t i, double value, double most) {
+                             wrong += !agrees(found.outputs(b, t, h * is.values + i), value, most);
+                           });
+        if constexpr (std::is_same_v<T, State>)
+          for (std::size_t c = 0; c < last.size(); ++c) {
+            const index_t channel = h * is.keys * is.values + static_cast<index_t>(c);
+            states += !agrees(found.finals(b, static_cast<index_t>(s), channel), last[c].value,
+                              last[c].most);
+          }
+      }
+      for (index_t t = 0; t < is.steps; ++t)
+        if (t < offsets.front() || t >= offsets.back())
+          for (index_t i = 0; i < is.values; ++i)
+            touched += !(found.outputs(b, t, h * is.values + i) == static_cast<T>(-77.0f));
+    }
+  const char* const rules[] = {"outer", "gated delta", "delta, corrections", "delta, rates"};
+  const std::string what = name + ", " + rules[is.rule] + ", K = " + std::to_string(is.keys) +
+                           ", V = " + std::to_string(is.values);
+  results.check(wrong == 0, what + ": " + std::to_string(wrong) + " outputs");
+  results.check(states == 0, what + ": " + std::to_string(states) + " elements of final states");
+  results.check(touched == 0, what + ": " + std::to_string(touched) + " written outside");
+}
+
+/// Every rule on widths of keys that take another kernel.
 template <class T, class Form, class There>
 void check_matrices(report& results, const std::string& name, const Form& form,
                     const There& there) {
@@ -213,65 +274,9 @@ void check_matrices(report& results, const std::string& name, const Form& form,
                                    {rule::corrections, 1, 40, 2, 2, 64, 33, true, true},
                                    {rule::rates, 2, 21, 2, 1, 16, 7, true, false},
                                    {rule::rates, 1, 21, 1, 1, 256, 16, false, false},
-                                   {rule::gated, 1, 12, 1, 1, 513, 3, false, true}}) {
-    const auto host = random_matrices<T>(is, static_cast<std::uint64_t>(is.keys * is.values));
-    auto on = host.template copied<decltype(there(host.keys)), decltype(there(host.skip))>(there);
-    call_matrix<T>(is, on, form);
-    auto found = host;
-    const auto read = [](auto& from, ebb::array<T>& to) {
-      if constexpr (requires { from.copy_to(to); })
-        from.copy_to(to);
-      else
-        to = from;
-    };
-    read(on.outputs, found.outputs);
-    read(on.finals, found.finals);
-    if constexpr (requires { form.stream(); })
-      detail::gpu::require_success(cudaStreamSynchronize(form.stream()), "cudaStreamSynchronize");
-
-    using State = default_state_t<T>;
-    constexpr double u = static_cast<double>(std::numeric_limits<State>::epsilon()) / 2;
-    const bool corrected = is.rule != rule::outer;
-    const double roundings = Form::error_bound(is.steps, is.keys, corrected);
-    const double finer = sequential::error_bound(is.steps, is.keys, corrected) * 0x1p-53;
-    const auto agrees = [&](const T& x, double exact, double most) {
-      double bound = (std::expm1(roundings * std::log1p(u)) + finer) * most + 1e-37;
-      if constexpr (!std::is_same_v<T, State>)
-        bound += static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon())) *
-                 (std::abs(exact) + bound);
-      return std::abs(matrix_definition<T>::number(x) - exact) <= bound;
-    };
-    const matrix_definition<T> definition{is, host};
-    auto offsets = matrix_offsets(is);
-    if (offsets.empty()) offsets = {0, is.steps};
-    index_t wrong = 0, states = 0, touched = 0;
-    for (index_t b = 0; b < is.batches; ++b)
-      for (index_t h = 0; h < is.heads; ++h) {
-        for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-          const auto last = definition.run(
-              b, static_cast<index_t>(s), h, offsets[s], offsets[s + 1],
-              [&](index_t t, index_t i, double value, double most) {
-                wrong += !agrees(found.outputs(b, t, h * is.values + i), value, most);
-              });
-          if constexpr (std::is_same_v<T, State>)
-            for (std::size_t c = 0; c < last.size(); ++c) {
-              const index_t channel = h * is.keys * is.values + static_cast<index_t>(c);
-              states += !agrees(found.finals(b, static_cast<index_t>(s), channel), last[c].value,
-                                last[c].most);
-            }
-        }
-        for (index_t t = 0; t < is.steps; ++t)
-          if (t < offsets.front() || t >= offsets.back())
-            for (index_t i = 0; i < is.values; ++i)
-              touched += !(found.outputs(b, t, h * is.values + i) == static_cast<T>(-77.0f));
-      }
-    const char* const rules[] = {"outer", "gated delta", "delta, corrections", "delta, rates"};
-    const std::string what = name + ", " + rules[is.rule] + ", K = " + std::to_string(is.keys) +
-                             ", V = " + std::to_string(is.values);
-    results.check(wrong == 0, what + ": " + std::to_string(wrong) + " outputs");
-    results.check(states == 0, what + ": " + std::to_string(states) + " elements of final states");
-    results.check(touched == 0, what + ": " + std::to_string(touched) + " written outside");
-  }
+                                   {rule::gated, 1, 12, 1, 1, 513, 3, false, true}})
+    check_one_matrix<T>(results, name, is, form, there,
+                        Form::error_bound(is.steps, is.keys, is.rule != rule::outer));
 }
 
 }  // namespace ebb::test

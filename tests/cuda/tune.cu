@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmark of scans with tiles of other sizes (scan_tiles in scan_plan.hpp), from macros of the command line:
+// The benchmark of scans with tiles of other sizes (scan_tiles in scan_launch.hpp), from macros of the command line:
 //   EBB_AXIS    time_major: EBB_WARPS warps with EBB_PIECE steps a lane; channel_major: with EBB_PIECE runs each
 #include <string>
 
@@ -13,15 +13,19 @@
 #endif
 
 namespace ebb::test {
-namespace {
 
-template <class State>
-struct tiles : detail::gpu::scan_tiles<State> {
-  static constexpr int column_warps = EBB_WARPS, column_depth = EBB_PIECE;
-  static constexpr int row_warps = EBB_WARPS, row_runs = EBB_PIECE;
+template <int Warps, int Piece>
+struct sizes {
+  template <class State>
+  struct tiles : detail::gpu::scan_tiles<State> {
+    static constexpr int column_warps = Warps, row_warps = Warps, row_runs = Piece;
+    template <class Gate>
+    static constexpr int column_depth = Piece;
+  };
 };
 
 /// ebb::cuda with these tiles.
+template <int Warps, int Piece>
 struct tuned {
   static constexpr std::string_view name = "tuned";
   static constexpr determinism repeats = ebb::cuda::repeats;
@@ -36,15 +40,18 @@ struct tuned {
     const int device = detail::gpu::current_device();
     auto& own = detail::gpu::workspace_pool::of_thread().take(device, nullptr);
     launcher with(own.memory, device, nullptr, &own.last);
-    detail::gpu::scan_plan<tiles, launcher, Decay, T, InAxis, OutAxis, State>::run(
-        with, decay, in, out, where, options);
+    detail::gpu::scan_plan<sizes<Warps, Piece>::template tiles, launcher, Decay, T, InAxis, OutAxis,
+                           State>::run(with, decay, in, out, where, options);
   }
 };
 
+namespace {
+
 const std::string label = std::to_string(EBB_WARPS) + " warps of " + std::to_string(EBB_PIECE);
 
-const registered tuning({"tune " + label, nullptr,
-                         [](table& results) { bench_scans<EBB_AXIS>(results, tuned{}, label); }});
+const registered tuning({"tune " + label, nullptr, [](table& results) {
+                           bench_scans<EBB_AXIS>(results, tuned<EBB_WARPS, EBB_PIECE>{}, label);
+                         }});
 
 }  // namespace
 }  // namespace ebb::test

@@ -33,7 +33,7 @@ fault("column: a map skipped on the way forward" ${column} 1 "if (++j == chunk) 
   "if (j += 2; j >= chunk) break;" ${exact})
 fault("column: warps before this one left out" ${column} 1 "for (int i = 0; i < warp; ++i)"
   "for (int i = 1; i < warp; ++i)" ${exact})
-fault("column: a cut is no cut" ${column} 1 "cuts |= word32{1} << j;" "cuts |= 0;" ${exact})
+fault("steps: a cut is no cut" ${cuda}/scan_params.hpp 1 "cuts.begins |= bit;" "" ${exact})
 fault("column: the last channels not told from others" ${column} 1
   "p.channels - k < V ? p.channels - k : V" "V" ${exact})
 fault("descriptor: torn words accepted" ${cuda}/descriptor.hpp 1
@@ -46,13 +46,13 @@ fault("map: exponents not added" ${cuda}/map.hpp 1 "f.exponent + g.exponent" "g.
   cuda_scan/row_contract_test)
 fault("map: an infinite state meets its decrement" ${cuda}/map.hpp 1
   "return slow == slow ? slow : h + b;" "return slow;" cuda_scan/row_contract_test)
-fault("place: a reset leaves the initial state" ${column} 1 "here.reset ? State(0) : " ""
+fault("steps: a reset leaves the initial state" ${cuda}/scan_params.hpp 1 "here.reset ? State(0) : " ""
   ${exact})
 fault("place: the end of a sequence for its beginning" ${cuda}/place.hpp 1
   "reverse ? t == end_ - 1 : t == begin_" "t == begin_" ${exact})
-fault("plan: initial states overwritten" ${cuda}/scan_plan.hpp 1 "if (in_place) move_initial" 
+fault("launch: initial states overwritten" ${cuda}/scan_launch.hpp 1 "if (in_place) move_initial" 
   "if (false) move_initial" ${exact})
-fault("plan: empty sequences pass nothing on" ${cuda}/scan_plan.hpp 1
+fault("launch: empty sequences pass nothing on" ${cuda}/scan_launch.hpp 1
   "if (some_empty) loop" "if (false) loop" ${exact})
 fault("taper: one float for the logarithm" ${cuda}/taper_gate.hpp 1
   "static_cast<float>(x - static_cast<double>(high))" "0.0f" ${gates})

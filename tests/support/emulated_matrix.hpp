@@ -44,8 +44,42 @@ struct gate_maker<ebb::test::weighing<Decay, State>, State> {
 
 namespace ebb::test {
 
-/// A matrix_form_for. Kernels may touch the arrays of the call and nothing else: of rows of steps
-/// those that belong to sequences.
+/// The arrays of a call, which its kernels may touch and nothing else: of rows of steps those that
+/// belong to sequences.
+template <class Decay, class Data, class State>
+void add_matrix_memory(emulator::memory& m, const Decay& decay, const Data& data,
+                       const sequences<State>& where) {
+  using emulator::usage;
+  const index_t steps = data.outputs.steps();
+  const index_t begin = where.offsets.empty() ? 0 : where.offsets.front();
+  const index_t end = where.offsets.empty() ? steps : where.offsets.back();
+  const auto add_heads = [&](const auto& view, usage how_used, const char* what) {
+    for (index_t b = 0; b < view.batches() && !view.empty(); ++b)
+      for (index_t t = begin; t < end; ++t)
+        for (index_t h = 0; h < view.heads(); ++h)
+          m.add(view.pointer(b, t, h), view.width(), how_used, what);
+  };
+  const auto inside = [&](const auto& view) {
+    return view.empty() ? view : view.steps_from(begin, end - begin);
+  };
+  detail::each_input(data, [&](const auto& view) {
+    if (view.data() != data.outputs.data()) add_heads(view, usage::input, "input");
+  });
+  add_heads(data.outputs, data.values.data() == data.outputs.data() ? usage::in_out : usage::output,
+            "outputs");
+  m.add(data.skip.data(), static_cast<index_t>(data.skip.size()), usage::input, "skip");
+  if constexpr (requires { decay.view(); }) m.add(inside(decay.view()), usage::input, "decay");
+  if constexpr (requires { decay.weights.pointer(0, 0, 0); }) {
+    m.add(inside(decay.decay.view()), usage::input, "decay");
+    m.add(inside(decay.weights), usage::input, "weights");
+  }
+  const bool in_place = where.initial_states.data() == where.final_states.data();
+  if (!in_place) m.add(where.initial_states, usage::input, "initial states");
+  m.add(where.final_states, in_place ? usage::in_out : usage::output, "final states");
+  m.add(where.snapshots, usage::output, "snapshots");
+}
+
+/// A matrix_form_for.
 /// @tparam Tiles       as matrix_tiles
 /// @tparam Processors  what the plan is told: with 0 it takes the tiles for many states, with 1000
 ///                     those for few
@@ -61,36 +95,9 @@ struct emulated_matrix {
 
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
-    using emulator::usage;
     emulator::launcher launcher(how, Processors);
     emulator::memory& m = launcher.begin_call();
-    const index_t steps = data.outputs.steps();
-    const index_t begin = where.offsets.empty() ? 0 : where.offsets.front();
-    const index_t end = where.offsets.empty() ? steps : where.offsets.back();
-    const auto add_heads = [&](const auto& view, usage how_used, const char* what) {
-      for (index_t b = 0; b < view.batches() && !view.empty(); ++b)
-        for (index_t t = begin; t < end; ++t)
-          for (index_t h = 0; h < view.heads(); ++h)
-            m.add(view.pointer(b, t, h), view.width(), how_used, what);
-    };
-    const auto inside = [&](const auto& view) {
-      return view.empty() ? view : view.steps_from(begin, end - begin);
-    };
-    detail::each_input(data, [&](const auto& view) {
-      if (view.data() != data.outputs.data()) add_heads(view, usage::input, "input");
-    });
-    add_heads(data.outputs,
-              data.values.data() == data.outputs.data() ? usage::in_out : usage::output, "outputs");
-    m.add(data.skip.data(), static_cast<index_t>(data.skip.size()), usage::input, "skip");
-    if constexpr (requires { decay.view(); }) m.add(inside(decay.view()), usage::input, "decay");
-    if constexpr (requires { decay.weights.pointer(0, 0, 0); }) {
-      m.add(inside(decay.decay.view()), usage::input, "decay");
-      m.add(inside(decay.weights), usage::input, "weights");
-    }
-    const bool in_place = where.initial_states.data() == where.final_states.data();
-    if (!in_place) m.add(where.initial_states, usage::input, "initial states");
-    m.add(where.final_states, in_place ? usage::in_out : usage::output, "final states");
-    m.add(where.snapshots, usage::output, "snapshots");
+    add_matrix_memory(m, decay, data, where);
     detail::gpu::matrix_plan<Tiles, emulator::launcher, Decay, Data, State>::run(launcher, decay,
                                                                                  data, where);
   }

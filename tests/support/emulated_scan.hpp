@@ -5,8 +5,9 @@
 
 #include <string_view>
 
-#include <ebb/recurrence/backend/cuda/scan_plan.hpp>
+#include <ebb/recurrence/backend/cuda/scan_vjp_plan.hpp>
 #include <ebb/recurrence/scan.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 #include "support/emulator/launcher.hpp"
 #include "support/scan_contract.hpp"
@@ -66,6 +67,30 @@ struct emulated_scan {
     add_values(m, decay);
     detail::gpu::scan_plan<Tiles, emulator::launcher, Decay, T, InAxis, OutAxis, State>::run(
         l, decay, in, out, where, options);
+  }
+
+  template <class Call>
+  void scan_vjp(const Call& call, const scan_options& options) const {
+    emulator::launcher& l = shared_launcher();
+    emulator::memory& m = l.begin_call();
+    using emulator::usage;
+    const auto& given = call.cotangents;
+    const auto& asked = call.gradients;
+    m.add(given.outputs, usage::input, "output cotangents");
+    m.add(given.final_states, usage::input, "final-state cotangents");
+    m.add(given.snapshots, usage::input, "snapshot cotangents");
+    m.add(asked.inputs, usage::output, "input gradients");
+    m.add(asked.initial_states, usage::output, "initial-state gradients");
+    add_values(m, call.decay);
+    if constexpr (Call::has_decay_gradients)
+      if (asked.decay != nullptr) {
+        m.add(call.in, usage::input, "in");
+        m.add(call.out, usage::input, "out");
+        m.add(call.where.initial_states, usage::input, "initial states");
+        detail::each_sum(*asked.decay,
+                         [&](const auto& view) { m.add(view, usage::in_out, "sums"); });
+      }
+    detail::gpu::scan_vjp_plan<Tiles, emulator::launcher, Call>::run(l, call, options);
   }
 
  private:

@@ -99,7 +99,7 @@ void check_positions(const Form& form = {}) {
     for (const decay_per decays : {decay_per::head, decay_per::key})
       for (const std::vector<index_t>& lengths :
            {std::vector<index_t>{40}, {1}, {7}, {1, 6, 2, 11}}) {
-        if (!takes_rule<Form>(rule)) continue;
+        if (!takes_rule<Form>(rule) || !takes_decays<Form>(decays, true)) continue;
         // In one call, snapshots cut it inside.
         const bool whole = lengths.front() > 19;
         const matrix_case c{

@@ -25,11 +25,11 @@ namespace ebb::test {
 /// What a form takes; what it does not is left out of its checks.
 template <class Form>
 struct form_domain {
-  static constexpr bool corrections = true, wide_values = true;
+  static constexpr bool corrections = true, wide_values = true, by_key = true, factors = true;
 };
 template <>
 struct form_domain<key_lanes> {
-  static constexpr bool corrections = false, wide_values = false;
+  static constexpr bool corrections = false, wide_values = false, by_key = true, factors = true;
 };
 template <class Form, class Data>
 inline constexpr bool takes_data =
@@ -37,6 +37,11 @@ inline constexpr bool takes_data =
 template <class Form>
 bool takes_rule(matrix_rule rule) {
   return form_domain<Form>::corrections || rule == matrix_rule::outer;
+}
+template <class Form>
+bool takes_decays(decay_per decays, bool logs) {
+  return (form_domain<Form>::by_key || decays == decay_per::head) &&
+         (form_domain<Form>::factors || logs);
 }
 /// V, or the only one that the form takes.
 template <class Form>
@@ -163,7 +168,7 @@ void each_kind(const matrix_case& base, const Body& body) {
         c.decays = decays;
         c.logs = logs;
         ++c.seed;
-        if (takes_rule<Form>(rule)) body(c);
+        if (takes_rule<Form>(rule) && takes_decays<Form>(decays, logs)) body(c);
       }
 }
 
@@ -264,6 +269,7 @@ void check_options(int count, const Form& form = {}) {
     if (!takes_rule<Form>(x.rule)) x.rule = matrix_rule::outer;
     x.decays = any(decay_per::head, decay_per::key);
     x.logs = any(true, false);
+    if (!takes_decays<Form>(x.decays, x.logs)) x.decays = decay_per::head, x.logs = true;
     x.query_heads = any(1, 2, 3, 6), x.key_heads = any(1, 2, 3, 6);
     x.removal_heads = any(1, 2, 3, 6), x.correction_heads = any(1, 2, 3, 6);
     x.weights = any(true, false);

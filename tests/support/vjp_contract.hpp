@@ -15,8 +15,13 @@
 namespace ebb::test {
 
 /// What the test is run over.
-template <class T, class State, class InAxis, class OutAxis, class CotangentAxis>
+/// @tparam Backend  the backend that goes back
+/// @tparam Way      how it rounds
+template <class T, class State, class InAxis, class OutAxis, class CotangentAxis,
+          class Backend = rows, class Way = own_steps_back>
 struct vjp_config {
+  using backend = Backend;
+  using way = Way;
   using value = T;
   using state = State;
   using in_axis = InAxis;
@@ -67,8 +72,10 @@ void check_vjp_definition(const Decay& inner, const extents& size, const vjp_sur
   const scan_gradients<T, decltype(sums), State, Axis> gradients{inputs.view(), initial.view(),
                                                                  &sums};
   const auto finals_before = final_states, snapshots_before = snapshots;
-  ebb::scan_vjp(decay, in, out, cotangents, gradients, where, {order});
-  const auto truth = vjp_truth_of<Wide>(decay, std::as_const(in).view(), cotangents, where, order);
+  const typename Config::backend backend{};
+  ebb::scan_vjp(decay, in, out, cotangents, gradients, where, {order}, backend);
+  const auto truth = vjp_truth_of<Wide, typename Config::way>(decay, std::as_const(in).view(),
+                                                              cotangents, where, order);
   check_expected("inputs", std::as_const(inputs).view(), truth.inputs, T(-7));
   check_expected("filled", std::as_const(filled).view(), truth.filled, State(0));
   check_expected("initial", std::as_const(initial).view(), truth.initial, State(-7));
@@ -82,14 +89,15 @@ void check_vjp_definition(const Decay& inner, const extents& size, const vjp_sur
       for (index_t k = 0; k < size.channels; ++k)
         if (truth.inputs(b, t, k).allowed < 0) inputs(b, t, k) = given(b, t, k);
   const scan_gradients<T, ebb::no_gradients, State, Axis> same{given.view(), last.view()};
-  ebb::scan_vjp(decay, in, out, cotangents, same, where, {order});
+  ebb::scan_vjp(decay, in, out, cotangents, same, where, {order}, backend);
   CHECK(same_bits(given, inputs));
   CHECK(same_bits(last, initial));
 }
 
 /// The decays of the scan's contract on the shapes that break kernels.
+/// @param longest  steps, and channels, of the largest of them
 template <class Config>
-void check_vjp_contract() {
+void check_vjp_contract(index_t longest = 270, index_t widest = 530) {
   constexpr auto forward = direction::forward, reverse = direction::reverse;
   const auto check = [](const extents& size, const vjp_surroundings& around, direction order) {
     for_each_decay<Config>(
@@ -107,10 +115,10 @@ void check_vjp_contract() {
   check({2, 40, 5}, packed, reverse);
   check({1, 6, 2}, {{4}, {}, {5}, {}}, forward);  // nothing but padding
   // Across the edges of blocks and of tiles.
-  const vjp_surroundings whole{{}, {}, {0, 101, 102, 269}, {}};
-  check({1, 270, 20}, whole, forward);
-  check({1, 270, 20}, {{}, {1000}, {3}, random_resets({1, 270, 1}, 37)}, reverse);
-  check({1, 6, 530}, {}, reverse);
+  const vjp_surroundings whole{{}, {}, {0, longest / 3, longest / 3 + 1, longest - 1}, {}};
+  check({1, longest, 20}, whole, forward);
+  check({1, longest, 20}, {{}, {1000}, {3}, random_resets({1, longest, 1}, 37)}, reverse);
+  check({1, 6, widest}, {}, reverse);
 }
 
 }  // namespace ebb::test

@@ -70,6 +70,7 @@ void each_sum(const Sums& sums, const Body& body) {
   if constexpr (requires { std::span(sums.rates); }) row(sums.rates);
   if constexpr (requires { std::span(sums.alpha); }) row(sums.alpha);
   if constexpr (requires { std::span(sums.bias); }) row(sums.bias);
+  if constexpr (requires { std::span(sums.logits); }) row(sums.logits);
 }
 
 // The gradients of a decay must be memory of their own. Elements of one array may share memory:
@@ -79,10 +80,11 @@ void check_sums(std::string_view name, const Decay& decay, const Sums& sums,
                 const Others&... others) {
   constexpr std::string_view rule =
       "need the gradients of the decay apart from all other data and from each other";
+  constexpr bool reads_array = requires { decay.view(); };  // nvcc cannot ask in a generic lambda
   index_t one = 0;
   each_sum(sums, [&](const auto& array) {
     require_shape(alone(array, others...), name, rule);
-    if constexpr (requires { decay.view(); }) require_shape(alone(array, decay.view()), name, rule);
+    if constexpr (reads_array) require_shape(alone(array, decay.view()), name, rule);
     index_t two = 0;
     each_sum(sums, [&](const auto& other) {
       require_shape(one == two || !overlap(array, other), name, rule);
@@ -182,9 +184,10 @@ void check_vjp(const Call& call) {
 ///                    only for the decay's gradients. Final states and snapshots are neither read
 ///                    nor written, and may be left out
 /// @param options     as in the scan
-/// @param backend     walks the recurrence of g where the output cotangents are known and only the
-///                    gradients of inputs and initial states asked for, real numbers in states of
-///                    their own type with gain one: it is a scan. Otherwise not used
+/// @param backend     goes all the way back itself, as `ebb::cuda` does; else walks the recurrence
+///                    of g where the output cotangents are known and only the gradients of inputs
+///                    and initial states asked for, real numbers in states of their own type with
+///                    gain one: it is a scan. Otherwise not used
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, also if
 ///   `in` was overwritten by `out`, or the initial states by the final ones, where they count; else
 ///   as ebb::scan. Nothing has been written then.
@@ -220,19 +223,23 @@ void scan_vjp(const Decay& decay, const In& in, const Out& out,
                          scan_gradients<T, DecayGradients, State, GradientAxis>>
       call{bound, from, to, where, cotangents, gradients};
   detail::check_vjp(call);
-  using tile = detail::vjp_tile<Bound, State, view_axis<const Out>>;
-  tile work;
-  for (index_t b = 0; b < to.batches(); ++b)
-    for (index_t s = 0; s < where.count(); ++s) {
-      const detail::walk_range range = detail::range_of(where, b, s, to.steps(), options.order);
-      if constexpr (detail::goes_back_by_scan<decltype(call), T, State, Backend>)
-        if (range.length >= 2 && detail::only_inputs_asked(call)) {
-          detail::go_back_by_scan<State>(call, range, backend);
-          continue;
-        }
-      for (index_t k = 0; k < to.channels(); k += tile::widest)
-        work.walk(call, range, k, std::min(tile::widest, to.channels() - k));
-    }
+  if constexpr (requires { backend.scan_vjp(call, options); }) {
+    backend.scan_vjp(call, options);
+  } else {
+    using tile = detail::vjp_tile<Bound, State, view_axis<const Out>>;
+    tile work;
+    for (index_t b = 0; b < to.batches(); ++b)
+      for (index_t s = 0; s < where.count(); ++s) {
+        const detail::walk_range range = detail::range_of(where, b, s, to.steps(), options.order);
+        if constexpr (detail::goes_back_by_scan<decltype(call), T, State, Backend>)
+          if (range.length >= 2 && detail::only_inputs_asked(call)) {
+            detail::go_back_by_scan<State>(call, range, backend);
+            continue;
+          }
+        for (index_t k = 0; k < to.channels(); k += tile::widest)
+          work.walk(call, range, k, std::min(tile::widest, to.channels() - k));
+      }
+  }
 }
 
 }  // namespace ebb::inline EBB_ABI

@@ -38,6 +38,7 @@ Weight conjugate_weight(const Weight& weight) {
 template <class Decay, class In, class Out, class State, class Cotangents, class Gradients>
 struct vjp_call {
   using decay_type = Decay;
+  using state_type = State;
 
   const Decay& decay;
   const In& in;

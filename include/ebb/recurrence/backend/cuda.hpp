@@ -18,13 +18,17 @@
 #include <ebb/recurrence/backend/cuda/matrix_plan.hpp>
 #include <ebb/recurrence/backend/cuda/memory_check.hpp>
 #include <ebb/recurrence/backend/cuda/scan_plan.hpp>
+#include <ebb/recurrence/backend/cuda/scan_vjp_plan.hpp>
 #include <ebb/recurrence/backend/cuda/silu_kernel.hpp>
 #include <ebb/recurrence/backend/cuda/workspace.hpp>
 #include <ebb/recurrence/backend/cuda/workspace_pool.hpp>
 #include <ebb/recurrence/concept.hpp>
 #include <ebb/recurrence/matrix.hpp>
+#include <ebb/recurrence/vjp.hpp>
 
 namespace ebb::inline EBB_ABI {
+
+class cuda_chunked;
 
 /// A GPU, as a scan backend and as a form of the recurrences with matrix states.
 ///
@@ -32,7 +36,8 @@ namespace ebb::inline EBB_ABI {
 /// memory), behind the same views, shapes and strides as on the processor: data, states, snapshots,
 /// the arrays of decays (`device_array`, or pointers from anywhere). The small arrays of
 /// `sequences` (offsets, first positions, resets, snapshot steps) and the parameters of decays
-/// stay in host memory, and may be changed once the call has returned.
+/// stay in host memory, and may be changed once the call has returned. Gradients are all in the
+/// device's memory, those of parameters too: a `std::span` of a decay's gradients is device memory.
 ///
 /// A call gives its work to the stream and returns; it does not wait for the device, but where 16
 /// earlier ones with such arrays are still unfinished. Results are there once the stream has been
@@ -86,16 +91,48 @@ class cuda {
     });
   }
 
+  /// The way back of a scan, what ebb::scan_vjp calls: all gradients, and the same bits every time.
+  /// Decays that this backend makes have gradients for all that makes them; a decay's array may
+  /// repeat along whole axes.
+  ///
+  /// Cost: of inputs and initial states that of a scan. Those of a decay read the gradients of
+  /// states, the decays and the outputs once more, and take B T N states of the workspace, unless
+  /// the gradients of inputs are asked for in the type of the states and the gain is 1; sums of
+  /// parameters some B N T / 100 doubles.
+  /// @throws as scan; domain_error where no kernel makes the gradients of the decay, shape_error
+  ///   where its gradients overlap otherwise. Nothing has been given to the device then.
+  template <class Call>
+  void scan_vjp(const Call& call, const scan_options& options) const {
+    const int device = detail::gpu::current_device();
+    const detail::gpu::memory_check check{device, "scan_vjp"};
+    const auto& given = call.cotangents;
+    const auto& asked = call.gradients;
+    check(given.outputs, "output cotangents");
+    check(given.final_states, "final-state cotangents");
+    check(given.snapshots, "snapshot cotangents");
+    check(asked.inputs, "input gradients");
+    check(asked.initial_states, "initial-state gradients");
+    check.decay(call.decay);
+    if constexpr (Call::has_decay_gradients)
+      if (asked.decay != nullptr) {
+        if (gain_of<typename Call::decay_type> != input_gain::one) check(call.in, "in");
+        check(call.out, "out");
+        check(call.where.initial_states, "initial states");
+        detail::each_sum(*asked.decay,
+                         [&](const auto& view) { check(view, "the gradients of the decay"); });
+      }
+    enqueue(device, [&](auto& launcher) {
+      using launcher_type = std::remove_reference_t<decltype(launcher)>;
+      detail::gpu::scan_vjp_plan<detail::gpu::scan_tiles, launcher_type, Call>::run(launcher, call,
+                                                                                    options);
+    });
+  }
+
   /// @throws as scan.
   template <class Decay, class Data, class State>
   void run(const Decay& decay, const Data& data, const sequences<State>& where) const {
     const int device = detail::gpu::current_device();
-    const detail::gpu::memory_check check{device, "matrix states"};
-    check(data.outputs, "outputs");
-    detail::each_input(data, [&](const auto& view) { check(view, "inputs"); });
-    check(data.skip, "the skip");
-    check.states(where);
-    check.decay(decay);
+    check_memory(device, decay, data, where);
     enqueue(device, [&](auto& launcher) {
       using launcher_type = std::remove_reference_t<decltype(launcher)>;
       detail::gpu::matrix_plan<detail::gpu::matrix_tiles, launcher_type, Decay, Data, State>::run(
@@ -116,6 +153,19 @@ class cuda {
   }
 
  private:
+  friend class cuda_chunked;  // matrix states on the same stream, in the same memory
+
+  template <class Decay, class Data, class State>
+  static void check_memory(int device, const Decay& decay, const Data& data,
+                           const sequences<State>& where) {
+    const detail::gpu::memory_check check{device, "matrix states"};
+    check(data.outputs, "outputs");
+    detail::each_input(data, [&](const auto& view) { check(view, "inputs"); });
+    check(data.skip, "the skip");
+    check.states(where);
+    check.decay(decay);
+  }
+
   template <class Call>
   void enqueue(int device, const Call& call) const {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

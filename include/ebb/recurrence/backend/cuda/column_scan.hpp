@@ -17,10 +17,13 @@ namespace ebb::inline EBB_ABI::detail::gpu {
 /// time, so that every state between tiles is the same number whichever state was found.
 /// Tiles are drawn by ticket, chunk by chunk, so that the tiles before one have been drawn.
 ///
-/// @tparam Cuts  whether there are packed sequences, resets or snapshots
-template <class T, class State, class Gate, input_gain Gain, bool Cuts, int V, int Warps, int Depth>
+/// @tparam Steps  what is done at a step: scan_steps, or back_steps
+/// @tparam Cuts   whether there are packed sequences, resets or snapshots
+template <class Steps, bool Cuts, int V, int Warps, int Depth>
 struct column_scan {
-  using params = scan_params<T, State, Gate>;
+  using params = typename Steps::params;
+  using State = typename Steps::state;
+  using Gate = typename Steps::gate;
   static constexpr int threads = warp_size * Warps;
   /// Channels and steps of a tile.
   static constexpr int width = warp_size * V, tile = Warps * Depth;
@@ -29,8 +32,7 @@ struct column_scan {
   using algebra = map_algebra<State, Gate::form, Cuts>;
   using map = typename algebra::map;
   using descriptor = tile_descriptor<State>;
-  using steps_of = scan_steps<T, State, Gate, Gain>;
-  using weight = typename steps_of::weight;
+  using weight = typename Steps::weight;
 
   template <class Context>
   struct shared_memory {
@@ -60,13 +62,14 @@ struct column_scan {
 
     weight w[Depth][V];
     State x[Depth][V];
-    word32 cuts = 0;
+    cut_bits cuts;
     load(c, p, own, b, k, count, start, w, x, cuts);
 
     EBB_UNROLL for (int v = 0; v < V; ++v) {
-      map some = algebra::of(w[0][v], x[0][v], (cuts & 1u) != 0);
+      map some = Steps::map_of(c, w[0][v], x[0][v], begins(cuts, 0), ends(cuts, 0));
       EBB_UNROLL for (int j = 1; j < Depth; ++j) {
-        some = algebra::then(c, some, algebra::of(w[j][v], x[j][v], (cuts >> j & 1u) != 0));
+        some = algebra::then(c, some,
+                             Steps::map_of(c, w[j][v], x[j][v], begins(cuts, j), ends(cuts, j)));
       }
       m.maps.put(c, place(warp, v, lane), packed_map<State>::of(some));
     }
@@ -82,18 +85,19 @@ struct column_scan {
     }
     EBB_UNROLL for (int j = 0; j < Depth; ++j) {
       const index_t t = p.step(start + j);
+      State y[V];
       EBB_UNROLL for (int v = 0; v < V; ++v) {
-        h[v] = (cuts >> j & 1u) != 0 ? x[j][v] : algebra::step(c, w[j][v], h[v], x[j][v]);
+        y[v] = Steps::advance(c, w[j][v], x[j][v], begins(cuts, j), ends(cuts, j), h[v]);
       }
       if constexpr (Cuts) {
         const step_place here = of_lane(c, own, j);
         if (!here.inside) continue;
-        store(c, p, b, t, k, count, h);
+        store(c, p, b, t, k, count, w[j], y);
         EBB_UNROLL for (int v = 0; v < V; ++v) {
           if (v < count) keep_state(c, p.where, here, b, t, k + v, h[v]);
         }
       } else if (start + j < p.steps) {
-        store(c, p, b, t, k, count, h);
+        store(c, p, b, t, k, count, w[j], y);
         if (start + j == p.steps - 1 && p.where.final.data != nullptr) {
           EBB_UNROLL for (int v = 0; v < V; ++v) {
             if (v < count) c.store(p.where.final.at(b, 0, k + v), packed<State, 1>{{h[v]}});
@@ -104,6 +108,12 @@ struct column_scan {
   }
 
  private:
+  static EBB_DEVICE bool begins(const cut_bits& cuts, int j) {
+    return Cuts && (cuts.begins >> j & 1u) != 0;
+  }
+  static EBB_DEVICE bool ends(const cut_bits& cuts, int j) {
+    return Cuts && (cuts.ends >> j & 1u) != 0;
+  }
   static EBB_DEVICE int place(int warp, int v, int lane) {
     return (warp * V + v) * warp_size + lane;
   }
@@ -165,7 +175,7 @@ struct column_scan {
       }
     } else if (!Cuts) {
       EBB_UNROLL for (int v = 0; v < V; ++v) {
-        if (v < count) h[v] = steps_of::initial(c, p.where, b, 0, k + v);
+        if (v < count) h[v] = Steps::initial(c, p.where, b, 0, k + v);
       }
     }
     EBB_UNROLL for (int v = 0; v < V; ++v) {
@@ -180,9 +190,9 @@ struct column_scan {
   EBB_NO_EXEC_CHECK template <class Context>
   static EBB_DEVICE void load(Context& c, const params& p, const step_place& own, index_t b,
                               index_t k, int count, index_t start, weight (&w)[Depth][V],
-                              State (&x)[Depth][V], word32& cuts) {
-    T data[Depth][V]{};
-    typename steps_of::value values[Depth][V]{};
+                              State (&x)[Depth][V], cut_bits& cuts) {
+    typename Steps::input data[Depth][V]{};
+    typename Steps::value values[Depth][V]{};
     word32 inside = 0;
     EBB_UNROLL for (int j = 0; j < Depth; ++j) {
       bool in = start + j < p.steps;
@@ -190,14 +200,15 @@ struct column_scan {
       if (!in) continue;
       inside |= word32{1} << j;
       const index_t t = p.step(start + j);
-      fetch(
-          c, p.in, b, t, count, [&](int v) { return k + v; }, data[j]);
-      if constexpr (steps_of::reads_values)
+      if (Steps::reads(p))
+        fetch(
+            c, p.in, b, t, count, [&](int v) { return k + v; }, data[j]);
+      if constexpr (Steps::reads_values)
         fetch(
             c, p.gate.values, b, t, count, [&](int v) { return p.gate.column(k + v); }, values[j]);
     }
     // Lane j makes what step j has in common for all channels.
-    typename steps_of::time_part own_time{};
+    typename Steps::time_part own_time{};
     if constexpr (Gate::keeps_time) {
       index_t position = own.position;
       if constexpr (!Cuts)
@@ -206,31 +217,26 @@ struct column_scan {
             (p.where.first_positions != nullptr ? c.load_cached(p.where.first_positions + b) : 1);
       own_time = p.gate.time(c, position > 0 ? position : 1);
     }
-    typename steps_of::channel_part channels[V];
+    typename Steps::channel_part channels[V];
     EBB_UNROLL for (int v = 0; v < V; ++v) {
       channels[v] = {};
       if (v < count) channels[v] = p.gate.channel(c, k + v);
     }
     EBB_UNROLL for (int j = 0; j < Depth; ++j) {
-      typename steps_of::time_part time{};
+      typename Steps::time_part time{};
       if constexpr (Gate::keeps_time) time = c.shuffle(own_time, j);
       step_place here;
       if constexpr (Cuts) {
         here = of_lane(c, own, j);
-        if (here.inside && (here.first || here.reset)) cuts |= word32{1} << j;
+        if (here.inside) Steps::note(here, word32{1} << j, cuts);
       }
       EBB_UNROLL for (int v = 0; v < V; ++v) {
         w[j][v] = algebra::identity_weight();
         x[j][v] = State(0);
         if ((inside >> j & 1u) == 0 || v >= count) continue;
         w[j][v] = p.gate.weight(c, channels[v], time, values[j][v]);
-        x[j][v] = steps_of::gained(c, w[j][v], data[j][v]);
-        if constexpr (Cuts) {
-          if (!here.first && !here.reset) continue;
-          const State h =
-              here.reset ? State(0) : steps_of::initial(c, p.where, b, here.sequence, k + v);
-          x[j][v] = algebra::step(c, w[j][v], h, x[j][v]);
-        }
+        Steps::make(c, w[j][v], x[j][v], data[j][v]);
+        if constexpr (Cuts) Steps::meet(c, p, here, b, p.step(start + j), k + v, w[j][v], x[j][v]);
       }
     }
   }
@@ -248,20 +254,23 @@ struct column_scan {
       EBB_UNROLL for (int v = 0; v < V; ++v) to[v] = some.v[v];
     } else {
       EBB_UNROLL for (int v = 0; v < V; ++v) {
-        if (v < count) to[v] = steps_of::one(c, from, b, t, channel(v));
+        if (v < count) to[v] = Steps::one(c, from, b, t, channel(v));
       }
     }
   }
   EBB_NO_EXEC_CHECK template <class Context>
   static EBB_DEVICE void store(Context& c, const params& p, index_t b, index_t t, index_t k,
-                               int count, const State (&h)[V]) {
+                               int count, const weight (&w)[V], const State (&y)[V]) {
+    using To = typename Steps::output;
+    if (!Steps::writes(p)) return;
     if (p.out.runs && count == V) {
-      packed<T, V> some;
-      EBB_UNROLL for (int v = 0; v < V; ++v) some.v[v] = scalar_as<T>(h[v]);
+      packed<To, V> some;
+      EBB_UNROLL for (int v = 0; v < V; ++v) some.v[v] = Steps::stored(c, w[v], y[v]);
       c.store(p.out.at(b, t, k), some);
     } else {
       EBB_UNROLL for (int v = 0; v < V; ++v) {
-        if (v < count) c.store(p.out.at(b, t, k + v), packed<T, 1>{{scalar_as<T>(h[v])}});
+        if (v < count)
+          c.store(p.out.at(b, t, k + v), packed<To, 1>{{Steps::stored(c, w[v], y[v])}});
       }
     }
   }

@@ -49,10 +49,10 @@ struct logistic_gate {
   EBB_DEVICE void times(Context& c, index_t position, time_part (&parts)[N]) const {
     if constexpr (Tapered) clock.times(c, position, parts);
   }
+  /// The argument of sigma.
   EBB_NO_EXEC_CHECK template <class Context>
-  EBB_DEVICE step_weight_t<State, form> weight(Context& c, const channel_part& channel,
-                                               const time_part& time, const D& raw) const {
-    constexpr auto largest = static_cast<Real>(0.606530659712633424);  // e^(-1/2)
+  EBB_DEVICE Real argument(Context& c, const channel_part& channel, const time_part& time,
+                           const D& raw) const {
     Real x = channel.logit + static_cast<Real>(loaded(raw));
     if constexpr (Tapered) {
       constexpr auto log_2 = static_cast<Real>(0.693147180559945309);
@@ -60,6 +60,13 @@ struct logistic_gate {
       if constexpr (sizeof(Real) == sizeof(float)) log_time += time.low;
       x = c.multiply_add(-channel.alpha, log_2 * log_time, x);
     }
+    return x;
+  }
+  EBB_NO_EXEC_CHECK template <class Context>
+  EBB_DEVICE step_weight_t<State, form> weight(Context& c, const channel_part& channel,
+                                               const time_part& time, const D& raw) const {
+    constexpr auto largest = static_cast<Real>(0.606530659712633424);  // e^(-1/2)
+    const Real x = argument(c, channel, time, raw);
     const Real z = c.exp(x < 0 ? x : -x);
     const Real sigma = (x < 0 ? z : Real(1)) / (1 + z);
     return weight_of_log(c, scalar_as<State>(-largest * sigma));

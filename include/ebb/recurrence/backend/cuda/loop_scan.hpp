@@ -8,23 +8,24 @@
 namespace ebb::inline EBB_ABI::detail::gpu {
 
 /// What a loop_scan is given. Threads in order: channels, sequences, batch entries.
-template <class T, class State, class Gate>
+template <class Params>
 struct loop_params {
-  scan_params<T, State, Gate> scan;
+  Params scan;
   bool only_empty;  ///< only passes the states of empty sequences on
 };
 
 /// The scan without look-back, step by step: the bits of a sequence do not depend on what stands
 /// beside it. `Ahead` steps are read before the first of them is used.
-template <class T, class State, class Gate, input_gain Gain, int Ahead>
+template <class Steps, int Ahead>
 struct loop_scan {
-  using params = loop_params<T, State, Gate>;
+  using params = loop_params<typename Steps::params>;
   static constexpr int threads = 128;
   template <class Context>
   struct shared_memory {};
 
-  using steps_of = scan_steps<T, State, Gate, Gain>;
-  using algebra = map_algebra<State, Gate::form, false>;
+  using State = typename Steps::state;
+  using T = typename Steps::input;
+  using output = typename Steps::output;
 
   EBB_NO_EXEC_CHECK template <class Context>
   static EBB_DEVICE void run(Context& c, shared_memory<Context>&, const params& given) {
@@ -40,7 +41,7 @@ struct loop_scan {
     const index_t first =
         where.first_positions == nullptr ? 1 : c.load_cached(where.first_positions + row);
 
-    State h = steps_of::initial(c, where, b, s, k);
+    State h = Steps::initial(c, where, b, s, k);
     const auto channel = p.gate.channel(c, k);
     index_t kept = 0;  // the snapshot that comes next, as the steps are walked
     if (where.snapshot_count > 0)
@@ -52,22 +53,28 @@ struct loop_scan {
       // Step j is `t(j)`; positions ascend from the lowest of them.
       const auto t = [&](int j) { return p.reverse ? end - 1 - (i + j) : begin + i + j; };
       T x[Ahead]{};
-      typename steps_of::value values[Ahead]{};
+      typename Steps::value values[Ahead]{};
       EBB_UNROLL for (int j = 0; j < Ahead; ++j) {
         if (j >= count) continue;
-        x[j] = steps_of::one(c, p.in, b, t(j), k);
-        values[j] = steps_of::gate_value(c, p.gate, b, t(j), k);
+        if (Steps::reads(p)) x[j] = Steps::one(c, p.in, b, t(j), k);
+        values[j] = Steps::gate_value(c, p.gate, b, t(j), k);
       }
-      typename steps_of::time_part times[Ahead]{};
+      typename Steps::time_part times[Ahead]{};
       p.gate.times(c, first + (t(p.reverse ? Ahead - 1 : 0) - begin), times);
       EBB_UNROLL for (int j = 0; j < Ahead; ++j) {
         if (j >= count) continue;
-        if (where.resets != nullptr && c.load_cached(where.resets + (b * p.steps + t(j))) != 0)
-          h = State(0);
-        const auto w =
-            p.gate.weight(c, channel, p.reverse ? times[Ahead - 1 - j] : times[j], values[j]);
-        h = algebra::step(c, w, h, steps_of::gained(c, w, x[j]));
-        c.store(p.out.at(b, t(j), k), packed<T, 1>{{scalar_as<T>(h)}});
+        step_place here;
+        here.reset =
+            where.resets != nullptr && c.load_cached(where.resets + (b * p.steps + t(j))) != 0;
+        auto w = p.gate.weight(c, channel, p.reverse ? times[Ahead - 1 - j] : times[j], values[j]);
+        State in(0);
+        cut_bits cuts;
+        Steps::make(c, w, in, x[j]);
+        Steps::note(here, 1, cuts);
+        Steps::meet(c, p, here, b, t(j), k, w, in);
+        const State y = Steps::advance(c, w, in, cuts.begins != 0, cuts.ends != 0, h);
+        if (Steps::writes(p))
+          c.store(p.out.at(b, t(j), k), packed<output, 1>{{Steps::stored(c, w, y)}});
         if (kept >= 0 && kept < where.snapshot_count &&
             c.load_cached(where.snapshot_steps + kept) == t(j)) {
           c.store(where.snapshots.at(b, kept, k), packed<State, 1>{{h}});

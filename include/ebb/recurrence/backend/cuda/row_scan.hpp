@@ -54,10 +54,13 @@ EBB_DEVICE auto look_back(Context& c, index_t chunk, word32 epoch, const WordOf&
 /// are scanned by Kogge and Stone's network, warps meet in shared memory, tiles by look_back.
 /// Tiles are drawn by ticket, chunk by chunk, so that the tiles before one have been drawn.
 ///
-/// @tparam Cuts  whether there are packed sequences, resets or snapshots
-template <class T, class State, class Gate, input_gain Gain, bool Cuts, int V, int Warps, int Runs>
+/// @tparam Steps  what is done at a step: scan_steps, or back_steps
+/// @tparam Cuts   whether there are packed sequences, resets or snapshots
+template <class Steps, bool Cuts, int V, int Warps, int Runs>
 struct row_scan {
-  using params = scan_params<T, State, Gate>;
+  using params = typename Steps::params;
+  using State = typename Steps::state;
+  using Gate = typename Steps::gate;
   static constexpr int threads = warp_size * Warps;
   static constexpr int run_steps = warp_size * V, warp_steps = run_steps * Runs;
   /// Steps of a tile.
@@ -67,8 +70,7 @@ struct row_scan {
   using algebra = map_algebra<State, Gate::form, Cuts>;
   using map = typename algebra::map;
   using descriptor = tile_descriptor<State>;
-  using steps_of = scan_steps<T, State, Gate, Gain>;
-  using weight = typename steps_of::weight;
+  using weight = typename Steps::weight;
 
   template <class Context>
   struct shared_memory {
@@ -89,15 +91,17 @@ struct row_scan {
 
     weight w[Runs][V];
     State x[Runs][V];
-    word32 inside = 0, cuts = 0;
+    word32 inside = 0;
+    cut_bits cuts;
     load(c, p, b, k, start, w, x, inside, cuts);
 
     // Of each run the map before this lane, and of the warp the map of all of it.
     map before[Runs], all = algebra::identity();
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
-      map some = algebra::of(w[r][0], x[r][0], bit(cuts, r, 0));
+      map some = Steps::map_of(c, w[r][0], x[r][0], begins(cuts, r, 0), ends(cuts, r, 0));
       EBB_UNROLL for (int j = 1; j < V; ++j) {
-        some = algebra::then(c, some, algebra::of(w[r][j], x[r][j], bit(cuts, r, j)));
+        some = algebra::then(
+            c, some, Steps::map_of(c, w[r][j], x[r][j], begins(cuts, r, j), ends(cuts, r, j)));
       }
       EBB_UNROLL for (int d = 1; d < warp_size; d *= 2) {
         const map below = map_from_below(c, some, d);
@@ -127,7 +131,7 @@ struct row_scan {
         publish(total, Cuts && total.cut ? tile_status::prefix : tile_status::aggregate);
         h = look_back<algebra>(c, chunk, p.tiles.epoch, word_of);
       } else if (!Cuts) {
-        h = steps_of::initial(c, p.where, b, 0, k);
+        h = Steps::initial(c, p.where, b, 0, k);
       }
       if (chunk == 0 || !(Cuts && total.cut))
         publish({State(0), algebra::apply(c, total, h), 0, false, false}, tile_status::prefix);
@@ -141,10 +145,11 @@ struct row_scan {
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
       State state = algebra::apply(c, before[r], h);
-      packed<T, V> y;
+      packed<output, V> y;
       EBB_UNROLL for (int j = 0; j < V; ++j) {
-        state = bit(cuts, r, j) ? x[r][j] : algebra::step(c, w[r][j], state, x[r][j]);
-        y.v[j] = scalar_as<T>(state);
+        const State made =
+            Steps::advance(c, w[r][j], x[r][j], begins(cuts, r, j), ends(cuts, r, j), state);
+        y.v[j] = Steps::stored(c, w[r][j], made);
         if (!bit(inside, r, j)) continue;
         const index_t t = p.step(i + j);
         if constexpr (Cuts)
@@ -152,13 +157,20 @@ struct row_scan {
         else if (i + j == p.steps - 1 && p.where.final.data != nullptr)
           c.store(p.where.final.at(b, 0, k), packed<State, 1>{{state}});
       }
-      store(c, p, b, k, i, inside >> (r * V) & run_mask, y);
+      if (Steps::writes(p)) store(c, p, b, k, i, inside >> (r * V) & run_mask, y);
     }
   }
 
  private:
+  using output = typename Steps::output;
   static constexpr word32 run_mask = V == 32 ? ~word32{0} : (word32{1} << V) - 1;
   static EBB_DEVICE bool bit(word32 bits, int r, int j) { return (bits >> (r * V + j) & 1u) != 0; }
+  static EBB_DEVICE bool begins(const cut_bits& cuts, int r, int j) {
+    return Cuts && bit(cuts.begins, r, j);
+  }
+  static EBB_DEVICE bool ends(const cut_bits& cuts, int r, int j) {
+    return Cuts && bit(cuts.ends, r, j);
+  }
   // Element j of a run as it is walked, from the order of memory.
   template <class D>
   static EBB_DEVICE D walked(bool reverse, const D (&values)[V], int j) {
@@ -168,11 +180,11 @@ struct row_scan {
   EBB_NO_EXEC_CHECK template <class Context>
   static EBB_DEVICE void load(Context& c, const params& p, index_t b, index_t k, index_t start,
                               weight (&w)[Runs][V], State (&x)[Runs][V], word32& inside,
-                              word32& cuts) {
+                              cut_bits& cuts) {
     const auto channel = p.gate.channel(c, k);
     place_finder finder;
-    T data[Runs][V]{};
-    typename steps_of::value values[Runs][V]{};
+    typename Steps::input data[Runs][V]{};
+    typename Steps::value values[Runs][V]{};
     // All loads before the first use.
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
@@ -183,8 +195,8 @@ struct row_scan {
         if (in) inside |= word32{1} << (r * V + j);
       }
       const word32 here = inside >> (r * V) & run_mask;
-      fetch(c, p, p.in, b, k, i, here, data[r]);
-      if constexpr (steps_of::reads_values)
+      if (Steps::reads(p)) fetch(c, p, p.in, b, k, i, here, data[r]);
+      if constexpr (Steps::reads_values)
         fetch(c, p, p.gate.values, b, p.gate.column(k), i, here, values[r]);
     }
     const index_t first = !Cuts && p.where.first_positions != nullptr
@@ -192,7 +204,7 @@ struct row_scan {
                               : 1;
     EBB_UNROLL for (int r = 0; r < Runs; ++r) {
       const index_t i = start + r * run_steps;
-      typename steps_of::time_part times[V]{};
+      typename Steps::time_part times[V]{};
       if constexpr (!Cuts) p.gate.times(c, first + (p.reverse ? p.steps - i - V : i), times);
       EBB_UNROLL for (int j = 0; j < V; ++j) {
         w[r][j] = algebra::identity_weight();
@@ -201,16 +213,12 @@ struct row_scan {
         if constexpr (Cuts) {
           const step_place place = finder.at(c, p.where, p.steps, p.reverse, b, p.step(i + j));
           w[r][j] = p.gate.weight(c, channel, p.gate.time(c, place.position), values[r][j]);
-          x[r][j] = steps_of::gained(c, w[r][j], data[r][j]);
-          if (place.first || place.reset) {
-            const State h =
-                place.reset ? State(0) : steps_of::initial(c, p.where, b, place.sequence, k);
-            x[r][j] = algebra::step(c, w[r][j], h, x[r][j]);
-            cuts |= word32{1} << (r * V + j);
-          }
+          Steps::make(c, w[r][j], x[r][j], data[r][j]);
+          Steps::note(place, word32{1} << (r * V + j), cuts);
+          Steps::meet(c, p, place, b, p.step(i + j), k, w[r][j], x[r][j]);
         } else {
           w[r][j] = p.gate.weight(c, channel, walked(p.reverse, times, j), values[r][j]);
-          x[r][j] = steps_of::gained(c, w[r][j], data[r][j]);
+          Steps::make(c, w[r][j], x[r][j], data[r][j]);
         }
       }
     }
@@ -225,20 +233,21 @@ struct row_scan {
       EBB_UNROLL for (int j = 0; j < V; ++j) to[j] = walked(p.reverse, some.v, j);
     } else {
       EBB_UNROLL for (int j = 0; j < V; ++j) {
-        if ((inside >> j & 1u) != 0) to[j] = steps_of::one(c, from, b, p.step(i + j), k);
+        if ((inside >> j & 1u) != 0) to[j] = Steps::one(c, from, b, p.step(i + j), k);
       }
     }
   }
   EBB_NO_EXEC_CHECK template <class Context>
   static EBB_DEVICE void store(Context& c, const params& p, index_t b, index_t k, index_t i,
-                               word32 inside, const packed<T, V>& y) {
+                               word32 inside, const packed<output, V>& y) {
     if (p.out.runs && inside == run_mask) {
-      packed<T, V> some;
+      packed<output, V> some;
       EBB_UNROLL for (int j = 0; j < V; ++j) some.v[j] = walked(p.reverse, y.v, j);
       c.store(p.out.at(b, p.reverse ? p.steps - i - V : i, k), some);
     } else {
       EBB_UNROLL for (int j = 0; j < V; ++j) {
-        if ((inside >> j & 1u) != 0) c.store(p.out.at(b, p.step(i + j), k), packed<T, 1>{{y.v[j]}});
+        if ((inside >> j & 1u) != 0)
+          c.store(p.out.at(b, p.step(i + j), k), packed<output, 1>{{y.v[j]}});
       }
     }
   }

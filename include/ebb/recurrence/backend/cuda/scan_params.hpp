@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   ebb/recurrence/backend/cuda/scan_params.hpp
-/// @brief  What the kernels of a scan are given, and what they have in common.
+/// @brief  What the kernels of a scan are given, and what they do at a step.
 #pragma once
 
 #include <type_traits>
@@ -26,9 +26,18 @@ struct scan_params {
   EBB_DEVICE index_t step(index_t i) const { return reverse ? steps - 1 - i : i; }
 };
 
-/// What makes the steps of a kernel: the types, the gate, its gain.
-template <class T, class State, class Gate, input_gain Gain>
-struct scan_steps {
+/// Bits of the steps that a lane keeps: before which nothing is left of the state of the steps
+/// before, and (on the way back) after which nothing is left of any.
+struct cut_bits {
+  word32 begins = 0, ends = 0;
+};
+
+/// The types of the steps of a kernel, and how their values are read.
+template <class T, class State, class Gate>
+struct step_values {
+  using input = T;
+  using state = State;
+  using gate = Gate;
   using value = typename Gate::value;
   using weight = step_weight_t<State, Gate::form>;
   using channel_part = typename Gate::channel_part;
@@ -57,11 +66,58 @@ struct scan_steps {
     else
       return {};
   }
-  /// The input with its gain.
+};
+
+/// What the kernels do at a step of the scan. Another such type (cuda/back_steps.hpp) makes them go
+/// the way back.
+///
+///   reads(p), writes(p)     whether there are inputs, and outputs
+///   make(c, w, x, data)     the weight and the number x that comes in, from what was read
+///   note(place, bit, cuts)  notes the bit of a step among the cuts
+///   meet(c, p, place, ...)  changes x by what else happens at a step
+///   map_of(c, w, x, ...)    the step as a map of the state
+///   advance(c, w, x, ...)   moves the state, and gives what the step puts out
+///   stored(c, w, y)         that in the type of the outputs
+template <class T, class State, class Gate, input_gain Gain>
+struct scan_steps : step_values<T, State, Gate> {
+  using base = step_values<T, State, Gate>;
+  using output = T;
+  using weight = typename base::weight;
+  using params = scan_params<T, State, Gate>;
+  template <bool Cuts>
+  using algebra = map_algebra<State, Gate::form, Cuts>;
+
+  static EBB_DEVICE constexpr bool reads(const params&) { return true; }
+  static EBB_DEVICE constexpr bool writes(const params&) { return true; }
+
   EBB_NO_EXEC_CHECK template <class Context>
-  static EBB_DEVICE State gained(Context& c, const weight& w, const T& x) {
-    using plain = map_algebra<State, Gate::form, false>;
-    return plain::template gained<Gain>(c, w, scalar_as<State>(x));
+  static EBB_DEVICE void make(Context& c, weight& w, State& x, const T& data) {
+    x = algebra<false>::template gained<Gain>(c, w, scalar_as<State>(data));
+  }
+  static EBB_DEVICE void note(const step_place& here, word32 bit, cut_bits& cuts) {
+    if (here.first || here.reset) cuts.begins |= bit;
+  }
+  EBB_NO_EXEC_CHECK template <class Context>
+  static EBB_DEVICE void meet(Context& c, const params& p, const step_place& here, index_t b,
+                              index_t, index_t k, const weight& w, State& x) {
+    if (!here.first && !here.reset) return;
+    const State h = here.reset ? State(0) : base::initial(c, p.where, b, here.sequence, k);
+    x = algebra<false>::step(c, w, h, x);
+  }
+  template <class Context>
+  static EBB_DEVICE step_map<State> map_of(Context&, const weight& w, const State& x, bool begins,
+                                           bool) {
+    return algebra<true>::of(w, x, begins);
+  }
+  EBB_NO_EXEC_CHECK template <class Context>
+  static EBB_DEVICE State advance(Context& c, const weight& w, const State& x, bool begins, bool,
+                                  State& h) {
+    h = begins ? x : algebra<false>::step(c, w, h, x);
+    return h;
+  }
+  template <class Context>
+  static EBB_DEVICE T stored(Context&, const weight&, const State& y) {
+    return scalar_as<T>(y);
   }
 };
 
