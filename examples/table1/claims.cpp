@@ -23,7 +23,9 @@ std::vector<claim> judge(std::span<const row> rows, const observations& seen) {
           rules::geometric_gap(rows),     rules::geometric_error(rows),
           rules::geometric_minimax(rows), rules::post_gap(rows),
           rules::post_error(rows),        rules::effective_channels(rows, seen),
-          rules::scale_free(seen),        rules::no_overhead(seen)};
+          rules::scale_free(seen),        rules::no_overhead(seen),
+          rules::optimum_law(rows),       rules::two_ended_static(rows),
+          rules::two_ended_post(rows)};
 }
 
 }  // namespace table1

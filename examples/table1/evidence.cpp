@@ -90,6 +90,24 @@ std::optional<line_fit> fit_power(const curves& all) {
   return ebb::approx::fit_common_slope(xs, ys, groups);
 }
 
+optima::optima(std::span<const row> rows) {
+  for (const row& r :
+       sound_rows(rows, [](const row& candidate) { return candidate.cell.spectrum == "minimax"; }))
+    errors_[key_of(r)] = r.result.error_upper;
+}
+
+optima::key optima::key_of(const row& r) {
+  const double last =
+      r.cell.position ? *r.cell.position * r.cell.lag_fraction.value_or(1) : r.cell.horizon;
+  return {r.cell.channels, last, r.result.beta, r.cell.relative_error};
+}
+
+std::optional<double> optima::ratio(const row& r) const {
+  const auto at = errors_.find(key_of(r));
+  if (at == errors_.end() || !std::isfinite(r.result.error_upper)) return std::nullopt;
+  return r.result.error_upper / at->second;
+}
+
 std::string with_interval(double value, double half_width) {
   // Two digits of the interval, at least three of the value.
   const double scale = std::max(half_width, std::abs(value) * 1e-2);

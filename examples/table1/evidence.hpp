@@ -67,6 +67,21 @@ std::optional<fall> fit_fall(const curves& all, const coordinate& x);
 /// The power p of N in E = K N^p, one level each; nothing with fewer than three points.
 std::optional<line_fit> fit_power(const curves& all);
 
+/// The rows of best sums, to compare others with.
+class optima {
+ public:
+  explicit optima(std::span<const row> rows);
+
+  /// The row's error over that of the best sum with as many terms, for the same beta and kind of
+  /// error, on all real lags from 1 to the row's last. Nothing where that is not among the rows.
+  std::optional<double> ratio(const row& r) const;
+
+ private:
+  using key = std::tuple<int, double, double, bool>;  // N, last lag, beta, relative
+  static key key_of(const row& r);
+  std::map<key, double> errors_;
+};
+
 /// "0.72 +- 0.05", rounded to the interval.
 std::string with_interval(double value, double half_width);
 std::string with_interval(const line_fit& fit);

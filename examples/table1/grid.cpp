@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include <ebb/spectrum/two_ended.hpp>
+
 #include "table1/row.hpp"
 
 namespace table1 {
@@ -15,7 +17,7 @@ bool has_fast_end(std::string_view s) {
   return s == "geometric" || s == "random_log_uniform" || has_position(s);
 }
 
-bool has_slow_end(std::string_view s) { return s == "geometric" || s.starts_with("post"); }
+bool has_slow_end(std::string_view s) { return s == "geometric" || is_tapered(s); }
 
 std::vector<shape> default_shapes(std::string_view s, bool full) {
   std::vector<shape> shapes;
@@ -33,8 +35,11 @@ std::vector<shape> default_shapes(std::string_view s, bool full) {
   } else if (s == "post") {
     add(0, 0, 0.5), add(0, 0, 1), add(2, 0, 0.5), add(2, 0, 1), add(2, 3, 1);
     if (full) add(3, 0, 0.5);
-  } else if (s.starts_with("post_sum")) {
+  } else if (s == "post_sum") {
     add(2, 1, 1);
+  } else if (s == "two_ended") {
+    const ebb::two_ended_options usual;
+    add(usual.fast_end, usual.slow_end, 1);
   } else {
     add(0, 0, 0.5);
   }
@@ -55,7 +60,7 @@ std::vector<int> channels_of(std::string_view spectrum, const shape& s, double h
 
 bool is_random(std::string_view s) { return s.starts_with("random"); }
 
-bool has_position(std::string_view s) { return s.starts_with("post") || s.starts_with("static"); }
+bool has_position(std::string_view s) { return is_tapered(s) || s.starts_with("static"); }
 
 std::vector<shape> shapes_of(std::string_view s, const options& o) {
   if (!o.extensions && !o.slow_extensions && !o.lag_fractions && !o.weights_bound)
@@ -74,8 +79,11 @@ std::vector<basis_cell> grid(const options& o) {
     for (const auto& s : shapes_of(spectrum, o))
       for (const double horizon : o.horizons)
         for (const int channels : channels_of(spectrum, s, horizon, o)) {
-          if (channels == 1 && spectrum.starts_with("post_sum"))
-            continue;  // a sum and nothing else
+          if (channels == 1 && has_sum_channel(spectrum)) continue;  // a sum and nothing else
+          // The best sums are those on all real lags, with free weights.
+          if (spectrum == "minimax" &&
+              (channels > most_optimum_terms || o.integer_lags || s.weights_bound))
+            continue;
           basis_cell cell;
           cell.spectrum = spectrum;
           cell.fast_end_extension = s.fast;
@@ -108,15 +116,15 @@ std::string measurement_key(const basis_cell& cell) {
   row r{cell, {}};
   // With ends at 1/T and 1 the horizon cancels in r_k (s/T)^-alpha_k; a single tapered channel lies
   // between the ends, where it does not.
-  const int tapered = cell.channels - (cell.spectrum.starts_with("post_sum") ? 1 : 0);
-  if ((cell.spectrum.starts_with("post") && tapered > 1) || cell.spectrum == "static_t")
-    r.cell.horizon = 0;
+  const int tapered = cell.channels - (has_sum_channel(cell.spectrum) ? 1 : 0);
+  if ((is_tapered(cell.spectrum) && tapered > 1) || cell.spectrum == "static_t") r.cell.horizon = 0;
   return csv_line(r);
 }
 
 double expected_cost(const basis_cell& cell) {
   // The number of channels decides, then how ill-conditioned the basis is.
   const double n = cell.channels + 4.0;
+  if (cell.spectrum == "minimax") return 0.1 * n * n * n;
   const bool benign = cell.fast_end_extension > 0 && cell.spectrum != "static_T";
   return n * n * n * (benign ? 0.3 : 1.0);
 }

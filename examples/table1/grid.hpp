@@ -19,7 +19,7 @@ struct shape {
 };
 
 bool is_random(std::string_view spectrum);
-bool has_position(std::string_view spectrum);  ///< post* and static_*
+bool has_position(std::string_view spectrum);  ///< tapered and static_*
 
 /// The shapes in which a spectrum enters the grid: when the options name none, those that the
 /// claims need; otherwise every combination of what they name, an end that the spectrum does not

@@ -47,7 +47,9 @@ table1::journal open_journal(const table1::options& o) {
 int run(const table1::options& o) {
   const auto cells = table1::grid(o);
   if (cells.empty())
-    throw table1::usage_error("nothing to measure: post_sum needs at least 2 channels");
+    throw table1::usage_error(
+        "nothing to measure: post_sum and two_ended need at least 2 channels, "
+        "minimax at most 30, real lags and free weights");
   auto finished = open_journal(o);
 
   // A new run begins in a folder without results: older ones are not mixed with it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure.hpp"
+#include "table1/measure.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +12,9 @@
 #include <ebb/spectrum/geometric.hpp>
 #include <ebb/spectrum/linear.hpp>
 #include <ebb/spectrum/random.hpp>
+#include <ebb/spectrum/two_ended.hpp>
+
+#include "table1/optima.hpp"
 
 namespace table1 {
 namespace {
@@ -29,7 +32,13 @@ struct any_spectrum {
   }
 };
 
-bool starts_with_post(const basis_cell& cell) { return cell.spectrum.starts_with("post"); }
+/// How a spectrum's taper counts positions, and whether it has a sum.
+ebb::approx::taper_options taper_of(const basis_cell& cell) {
+  const ebb::index_t offset =
+      cell.spectrum == "two_ended" ? ebb::two_ended_options{}.offset : ebb::index_t{0};
+  return {offset, has_sum_channel(cell.spectrum)};
+}
+
 bool positional(const basis_cell& cell) { return cell.position.has_value(); }
 
 any_spectrum spectrum_of(const basis_cell& cell) {
@@ -47,8 +56,7 @@ any_spectrum spectrum_of(const basis_cell& cell) {
     return {ebb::random_log_uniform(ebb::rate_range::extended(cell.horizon, fast, slow),
                                     cell.seed.value())};
   if (name == "static_t") return geometric(cell.position.value());
-  if (name == "geometric" || name == "static_T" || starts_with_post(cell))
-    return geometric(cell.horizon);
+  if (name == "geometric" || name == "static_T" || is_tapered(name)) return geometric(cell.horizon);
   throw ebb::domain_error("table1: unknown spectrum " + name);
 }
 
@@ -63,15 +71,15 @@ ebb::approx::lag_set lags_of(const basis_cell& cell) {
                            : ebb::approx::lag_set::continuous(cell.horizon);
 }
 
-/// Rates at the cell's position, slowest first; the sum channel of post_sum, rate 0, is left out.
+/// Rates at the cell's position, slowest first; a sum channel, rate 0, is left out.
 std::vector<long double> rates_at_position(const basis_cell& cell) {
-  const bool sum_channel = cell.spectrum.starts_with("post_sum");
-  const double offset = cell.spectrum == "post_sum_offset30" ? 30 : 0;
-  const ebb::index_t count = cell.channels - (sum_channel ? 1 : 0);
+  const auto taper = taper_of(cell);
+  const ebb::index_t count = cell.channels - (taper.sum_channel ? 1 : 0);
   std::vector<long double> rates = ebb::rates_of<long double>(spectrum_of(cell), count);
-  if (!starts_with_post(cell)) return rates;
-  const long double log_scale = std::log((static_cast<long double>(*cell.position) + offset) /
-                                         static_cast<long double>(cell.horizon));
+  if (!is_tapered(cell.spectrum)) return rates;
+  const long double log_scale =
+      std::log((static_cast<long double>(*cell.position) + static_cast<long double>(taper.offset)) /
+               static_cast<long double>(cell.horizon));
   for (ebb::index_t k = 0; k < count; ++k) {
     const long double alpha =
         count == 1 ? 1.0L
@@ -81,8 +89,7 @@ std::vector<long double> rates_at_position(const basis_cell& cell) {
   return rates;
 }
 
-void set_gaps(const basis_cell& cell, outcome& out) {
-  std::vector<long double> rates = rates_at_position(cell);
+void set_gaps(std::vector<long double> rates, outcome& out) {
   std::sort(rates.begin(), rates.end());  // a taper beyond the horizon can reorder channels
   const double none = std::numeric_limits<double>::quiet_NaN();
   out.min_gap_rate = out.min_gap_log_rate = out.max_gap_log_rate = none;
@@ -110,10 +117,39 @@ std::vector<ebb::approx::approximation> solve(const Basis& basis, const basis_ce
   return results;
 }
 
+/// Relative distance of bounds that agree to 4 digits; that of whole lags is looser.
+double agreement(const basis_cell& cell) {
+  return cell.integer_lags || positional(cell) ? 1e-3 : 5e-5;
+}
+
+std::vector<outcome> measure_optimum(const basis_cell& cell, std::span<const double> betas,
+                                     const std::atomic<bool>& stop) {
+  std::vector<outcome> outcomes;
+  for (const double beta : betas) {
+    const auto start = std::chrono::steady_clock::now();
+    const ebb::approx::minimax_sum best =
+        optimum(cell.channels, cell.horizon, beta, cell.relative_error, stop);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    outcome out{};
+    out.beta = beta;
+    out.error_lower = best.error_lower;
+    out.error_upper = best.error_upper;
+    for (const double weight : best.sum.weights) out.weights_l1 += std::abs(weight);
+    out.digits = best.digits;
+    out.seconds = elapsed.count();
+    out.certified = best.error_upper - best.error_lower <= agreement(cell) * best.error_upper &&
+                    best.error_upper < HUGE_VAL;
+    set_gaps({best.sum.rates.begin(), best.sum.rates.end()}, out);
+    outcomes.push_back(out);
+  }
+  return outcomes;
+}
+
 }  // namespace
 
 std::vector<outcome> measure(const basis_cell& cell, std::span<const double> betas,
                              const std::atomic<bool>& stop) {
+  if (cell.spectrum == "minimax") return measure_optimum(cell, betas, stop);
   const auto start = std::chrono::steady_clock::now();
   std::vector<ebb::approx::power_law> targets;
   for (const double beta : betas) targets.emplace_back(beta);
@@ -123,11 +159,9 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
   options.interrupted = [&stop] { return stop.load(); };
 
   std::vector<ebb::approx::approximation> found;
-  if (starts_with_post(cell)) {
-    const ebb::approx::taper_options taper{cell.spectrum == "post_sum_offset30" ? 30 : 0,
-                                           cell.spectrum.starts_with("post_sum")};
+  if (is_tapered(cell.spectrum)) {
     found = solve(ebb::approx::taper_basis(spectrum_of(cell), cell.channels, cell.horizon,
-                                           *cell.position, taper),
+                                           *cell.position, taper_of(cell)),
                   cell, targets, options);
   } else {
     found = solve(ebb::approx::exponential_basis(spectrum_of(cell), cell.channels), cell, targets,
@@ -145,9 +179,8 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
     out.weights_l1 = found[i].weights_l1;
     out.digits = found[i].digits;
     out.seconds = elapsed.count() / static_cast<double>(betas.size());
-    const bool whole = cell.integer_lags || positional(cell);
-    out.certified = found[i].certified(whole ? 1e-3 : 5e-5);
-    set_gaps(cell, out);
+    out.certified = found[i].certified(agreement(cell));
+    set_gaps(rates_at_position(cell), out);
     outcomes.push_back(out);
   }
   return outcomes;
@@ -155,8 +188,7 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
 
 std::vector<double> timescales(const basis_cell& cell) {
   std::vector<double> result;
-  if (cell.spectrum.starts_with("post_sum"))
-    result.push_back(std::numeric_limits<double>::infinity());
+  if (has_sum_channel(cell.spectrum)) result.push_back(std::numeric_limits<double>::infinity());
   for (const long double rate : rates_at_position(cell))
     result.push_back(static_cast<double>(1 / rate));
   std::sort(result.rbegin(), result.rend());

@@ -9,19 +9,27 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace table1 {
 
+/// Spectra whose rates change with the position, and those of them with a channel of rate 0.
+inline bool is_tapered(std::string_view s) { return s.starts_with("post") || s == "two_ended"; }
+inline bool has_sum_channel(std::string_view s) { return s == "post_sum" || s == "two_ended"; }
+
+/// Most terms of a best exponential sum that this program asks for.
+inline constexpr int most_optimum_terms = 30;
+
 /// Everything that fixes the basis functions and the lags.
 struct basis_cell {
   /// geometric, linear_ends, linear_k, linear_k_over_N, linear_k_over_T, random_log_uniform,
-  /// random_uniform, post, post_sum, post_sum_offset30, static_T or static_t
+  /// random_uniform, minimax (free rates), post, post_sum, two_ended, static_T or static_t
   std::string spectrum;
   double fast_end_extension = 0, slow_end_extension = 0;  ///< A and B
   int channels = 0;                                       ///< N
   double horizon = 0;                                     ///< T, steps
-  std::optional<double> position;      ///< t, steps: position-adaptive rows (post*, static_*) only
+  std::optional<double> position;      ///< t, steps: tapered and static rows only
   std::optional<double> lag_fraction;  ///< of t: likewise
   bool integer_lags = false;           ///< always true for rows with a position
   bool relative_error = false;
@@ -53,7 +61,7 @@ std::vector<outcome> measure(const basis_cell& cell, std::span<const double> bet
                              const std::atomic<bool>& stop);
 
 /// 1/rate of each channel at the cell's position (a channel that only sums has infinity), slowest
-/// first.
+/// first. Not for minimax, whose rates depend on beta.
 std::vector<double> timescales(const basis_cell& cell);
 
 }  // namespace table1

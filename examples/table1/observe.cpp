@@ -81,7 +81,7 @@ observations observe(const options& o) {
       const auto gaps = draw_gaps(spectrum, o);
       all.gaps.insert(all.gaps.end(), gaps.begin(), gaps.end());
     }
-    any_post = any_post || spectrum.starts_with("post");
+    any_post = any_post || is_tapered(spectrum);
     any_static = any_static || spectrum.starts_with("static");
   }
   if (any_static) all.counts = count_channels(o);

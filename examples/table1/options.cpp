@@ -99,9 +99,9 @@ std::string joined(const Values& values) {
 
 const std::vector<std::string>& known_spectra() {
   static const std::vector<std::string> names{
-      "random_log_uniform", "random_uniform",    "linear_ends", "linear_k",
-      "linear_k_over_N",    "linear_k_over_T",   "geometric",   "post",
-      "post_sum",           "post_sum_offset30", "static_T",    "static_t"};
+      "random_log_uniform", "random_uniform", "linear_ends", "linear_k", "linear_k_over_N",
+      "linear_k_over_T",    "geometric",      "minimax",     "post",     "post_sum",
+      "two_ended",          "static_T",       "static_t"};
   return names;
 }
 
@@ -137,14 +137,15 @@ options parse_options(int argc, const char* const* argv) {
   auto* const extension_option =
       add("--extension", extension, "LIST",
           "A, fast end at rate e^A per step, 0 to 6 (geometric, random_log_uniform, post*, "
-          "static_*; default: 0 and 2)");
-  auto* const slow_option =
-      add("--slow-extension", slow, "LIST",
-          "B, slow end at rate e^-B/T per step, 0 to 20 (geometric, post*; default: 0, and some "
-          "rows with B above 0)");
+          "two_ended, static_*; default: 0 and 2, and some rows with 3)");
+  auto* const slow_option = add("--slow-extension", slow, "LIST",
+                                "B, slow end at rate e^-B/T per step, 0 to 20 (geometric, post*, "
+                                "two_ended; default: 0, and some "
+                                "rows with B above 0)");
   auto* const positions_option =
       add("--positions", positions, "STEPS",
-          "t, absolute positions for post* and static_*, whole numbers, 2 to 1e12, may exceed the "
+          "t, absolute positions for post*, two_ended and static_*, whole numbers, 2 to 1e12, may "
+          "exceed the "
           "horizon (default 1e2,1e3,1e4,1e6; --full: 1e2,3e2,1e3,3e3,1e4,1e5,1e6,1e7)");
   auto* const fraction_option =
       add("--lag-fraction", fraction, "LIST",
@@ -158,12 +159,13 @@ options parse_options(int argc, const char* const* argv) {
                                  "(default: free, and some rows of "
                                  "linear_k_over_N with 100)");
   app.add_flag("--relative", relative, "relative error (default: absolute)");
-  app.add_flag("--integer-lags", integer_lags,
-               "lags 1, 2, ... T (default: all real lags from 1 to T; post* and static_* always "
-               "have whole lags)");
+  app.add_flag(
+      "--integer-lags", integer_lags,
+      "lags 1, 2, ... T (default: all real lags from 1 to T; post*, two_ended and static_* "
+      "always have whole lags; no minimax rows)");
   add("--threads", threads, "COUNT", "worker threads, 1 to 1024 (default: what the machine has)");
   add("--out", out, "DIR", "where to write; made if missing (default results)");
-  app.add_flag("--full", full, "the large grid, 9396 rows, minutes on two cores; resumable");
+  app.add_flag("--full", full, "the large grid, 9423 rows, minutes on two cores; resumable");
   app.add_flag(
       "--overhead", overhead,
       "also time the scan with tapered decays against constant ones: about a second, on an "
@@ -172,6 +174,7 @@ options parse_options(int argc, const char* const* argv) {
   app.footer(
       "Giving one of --extension, --slow-extension, --lag-fraction, --weights-bound replaces the "
       "special rows above by all combinations of what was given and 0, 0, 0.5, free.\n"
+      "minimax, free rates, has rows up to N = 30.\n"
       "DIR/journal.txt holds the finished rows: after an interruption the same command continues "
       "there.\n"
       "Exit status: 0 done, 1 failed, 2 bad options or a journal of other options or in use, 130 "

@@ -88,8 +88,9 @@ printed printed_for(std::string_view spectrum) {
     return {"O(N^-2)", "exp(-Om(N/log N))", [](double n, double) { return n / std::log(n); },
             " N/log N"};
   if (spectrum.starts_with("linear")) return {"Theta(1)", "Om(N^-beta)", {}, ""};
+  if (spectrum == "minimax") return {"", "", per_log, " N/log T"};
   if (spectrum == "geometric") return {"O(1/N)", "O(exp(-cN/log T))", per_log, " N/log T"};
-  if (spectrum.starts_with("post")) return {"O(1/N)", "O(exp(-cN/log t))", per_log, " N/log t"};
+  if (is_tapered(spectrum)) return {"O(1/N)", "O(exp(-cN/log t))", per_log, " N/log t"};
   return {"", "", per_log, " N/log t"};  // static spectra beside PoST: not in the paper's table
 }
 
@@ -130,6 +131,14 @@ std::string range_of(const std::vector<row>& rows, double outcome::*field) {
   return significant(least, 2) + " .. " + significant(most, 2);
 }
 
+std::string over_optimum(const std::vector<row>& rows, const optima& best) {
+  double least = HUGE_VAL, most = 0;
+  for (const row& r : rows)
+    if (const auto ratio = best.ratio(r))
+      least = std::min(least, *ratio), most = std::max(most, *ratio);
+  return least == HUGE_VAL ? "-" : significant(least, 2) + " .. " + significant(most, 2);
+}
+
 // The fitted law, in the coordinate of the printed one, with its 95 % interval.
 std::string fitted(const std::vector<row>& rows, const printed& law) {
   const auto all = error_curves(sound_rows(rows, [](const row&) { return true; }), pick::median);
@@ -147,9 +156,13 @@ std::string fitted(const std::vector<row>& rows, const printed& law) {
 }  // namespace
 
 std::string errors_csv(std::span<const row> rows) {
+  const optima best(rows);
   std::string text(errors_header);
-  text += '\n';
-  for (const row& r : rows) text += csv_line(r) + '\n';
+  text += ",ratio_to_optimum\n";
+  for (const row& r : rows) {
+    const auto ratio = best.ratio(r);
+    text += csv_line(r) + ',' + (ratio ? significant(*ratio, 5) : std::string()) + '\n';
+  }
   return text;
 }
 
@@ -164,14 +177,15 @@ std::string claims_csv(std::span<const claim> claims) {
 
 std::string comparison(std::span<const row> rows, const observations& seen) {
   table lines{{"spectrum", "gap: printed", "of rates", "of log-rates", "error: printed",
-               "fitted to all rows", "errors", "sum |c|"}};
+               "fitted to all rows", "errors", "sum |c|", "over optimum"}};
+  const optima best(rows);
   for (const family& f : families_of(rows)) {
     std::vector<row> own;
     double horizon = 0;
     for (const row& r : rows)
       if (r.cell.spectrum == f.spectrum) horizon = std::max(horizon, r.cell.horizon);
     // Tapered rows of all horizons but one repeat each other.
-    const bool repeats = f.spectrum.starts_with("post") || f.spectrum == "static_t";
+    const bool repeats = is_tapered(f.spectrum) || f.spectrum == "static_t";
     for (const row& r : rows) {
       const shape s{r.cell.fast_end_extension, r.cell.slow_end_extension,
                     r.cell.lag_fraction.value_or(0), r.cell.weights_bound};
@@ -188,7 +202,7 @@ std::string comparison(std::span<const row> rows, const observations& seen) {
     lines.push_back({title(f), law.gap, power(&outcome::min_gap_rate, &gap_draw::min_gap_rate),
                      power(&outcome::min_gap_log_rate, &gap_draw::min_gap_log_rate), law.error,
                      fitted(own, law), range_of(own, &outcome::error_upper),
-                     range_of(own, &outcome::weights_l1)});
+                     range_of(own, &outcome::weights_l1), over_optimum(own, best)});
   }
   return markdown(lines);
 }
@@ -216,8 +230,9 @@ std::string report(std::span<const row> rows, const observations& seen,
                      comparison(rows, seen) +
                      "\nGaps: the fitted power of N in the smallest gap. Errors: the printed law "
                      "fitted to all rows of a line (one level for each horizon or position and "
-                     "beta), with its 95 % interval; the last two columns are the ranges of the "
-                     "errors and of the weights.\n\n## The ledger\n\n" +
+                     "beta), with its 95 % interval; then the ranges of the errors and of the "
+                     "weights, and of the errors over those of the best sums with as many free "
+                     "rates, where the run has these.\n\n## The ledger\n\n" +
                      ledger(claims) + '\n';
   for (const claim& c : claims) {
     text += "* **" + c.id + "** (" + c.statement + "): ";

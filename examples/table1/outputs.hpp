@@ -14,7 +14,8 @@
 
 namespace table1 {
 
-/// errors.csv: one line for each row.
+/// errors.csv: one line for each row; its last column, ratio_to_optimum, is empty where the rows
+/// have no best sum to compare with.
 std::string errors_csv(std::span<const row> rows);
 
 /// claims.csv: one line for each claim that has a ruling; columns claim, verdict, condition,

@@ -131,15 +131,14 @@ picture positions(const options& o, std::span<const row> rows) {
     return r.cell.channels == channels && r.cell.horizon == horizon;
   };
   std::vector<series> all;
-  for (const char* const spectrum :
-       {"post", "static_t", "static_T", "post_sum", "post_sum_offset30"})
+  for (const char* const spectrum : {"post", "static_t", "static_T", "post_sum", "two_ended"})
     for (const auto& ends : ends_of(rows, spectrum))
       for (const double part : {0.5, 1.0}) {
         const std::string lags = part == 1 ? ", all lags" : "";
         std::string name = spectrum;
         if (name == "post") name = "PoST";
         if (name == "post_sum") name = "PoST and a sum";
-        if (name == "post_sum_offset30") name = "PoST, sum, offset 30";
+        if (name == "two_ended") name = "two-ended";
         if (name == "static_t") name = "static, made for t";
         if (name == "static_T") name = "static, made for T";
         keep(all, error_series(name + ends_label(ends) + lags, rows,
@@ -174,6 +173,7 @@ picture paradigms(const options& o, std::span<const row> rows) {
   add("linear, k/N", "linear_k_over_N", {});
   add("linear, k/T", "linear_k_over_T", {});
   add("linear, from 1/T to 1", "linear_ends", {});
+  add("optimum, free rates", "minimax", {});
   for (const auto& ends : ends_of(rows, "geometric")) add("geometric", "geometric", ends);
   double position = 0;
   for (const double t : o.positions)
@@ -207,7 +207,7 @@ picture paradigms(const options& o, std::span<const row> rows) {
   add_bound("exp(-N / log T)", "lc rgb 'black' lw 2.5 dt 2",
             [=](double n) { return bounds::geometric_error(n, horizon); });
   if (!o.relative)
-    add_bound("optimum, free rates", "lc rgb 'black' lw 2.5 dt 1",
+    add_bound("the optimum\'s law", "lc rgb 'black' lw 2.5 dt 1",
               [=](double n) { return bounds::optimum_absolute_error(n, horizon, beta, 2.6); });
   return make_picture("paradigms", data_blocks(all),
                       "  set title 'Error against the number of channels, T = " + label(horizon) +
@@ -310,7 +310,7 @@ picture timescale_rows(const options& o) {
   std::string labels;
   std::vector<std::string> shown;
   for (const auto& spectrum : o.spectra)
-    if (!spectrum.starts_with("static")) shown.push_back(spectrum);
+    if (!spectrum.starts_with("static") && spectrum != "minimax") shown.push_back(spectrum);
   double line = static_cast<double>(shown.size());
   for (const auto& spectrum : shown) {
     basis_cell cell;

@@ -18,6 +18,7 @@ struct row {
   outcome result;
 };
 
+/// The columns of csv_line. errors.csv has one more, ratio_to_optimum (evidence.hpp).
 inline constexpr std::string_view errors_header =
     "spectrum,fast_end_extension,slow_end_extension,channels,horizon,position,lag_fraction,lags,"
     "error_kind,weights_bound,beta,seed,error_lower,error_upper,weights_l1,min_gap_rate,"

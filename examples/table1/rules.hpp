@@ -30,6 +30,11 @@ claim geometric_error(rows_view rows);
 claim geometric_minimax(rows_view rows);
 claim post_error(rows_view rows);
 
+// Free rates, and how near two-ended spectra come (claims_optimum.cpp).
+claim optimum_law(rows_view rows);
+claim two_ended_static(rows_view rows);
+claim two_ended_post(rows_view rows);
+
 // Memory at a position (claims_memory.cpp).
 claim effective_channels(rows_view rows, const observations& seen);
 claim scale_free(const observations& seen);

@@ -73,7 +73,9 @@ TEST_CASE("the usual world") {
       {"geometric_gap", "holds"},        {"geometric_error", "holds_if"},
       {"geometric_minimax", "holds_if"}, {"post_gap", "holds"},
       {"post_error", "holds_if"},        {"effective_channels", "holds_if"},
-      {"scale_free", "holds_if"},        {"no_overhead", "holds_if"}};
+      {"scale_free", "holds_if"},        {"no_overhead", "holds_if"},
+      {"optimum_law", "holds"},          {"two_ended_static", "holds_if"},
+      {"two_ended_post", "holds"}};
   REQUIRE(claims.size() == std::size(expected));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     CHECK(claims[i].id == expected[i].first);
@@ -227,6 +229,60 @@ TEST_CASE("post_error") {
   CHECK(law(2, 2) == "holds");
   CHECK(law(0, 2) == "holds_if");
   CHECK(law(0, 0) == "fails");
+}
+
+TEST_CASE("optimum_law") {
+  // Absolute errors away from saturation, as the default grid has them.
+  const auto law = [](double exponent, const std::function<double(const basis_cell&)>& prefactor) {
+    return with_rows("optimum_law", [&](const basis_cell& cell, outcome& r) {
+      const double n = channels(cell), t = cell.horizon;
+      if (cell.spectrum == "minimax")
+        set_error(r, prefactor(cell) * std::pow(n, r.beta - 0.5) * std::pow(t, -r.beta / 2) *
+                         std::exp(-exponent * n / std::log(4 * t)));
+    });
+  };
+  const auto one = [](const basis_cell&) { return 1.0; };
+  const auto bent = [](const basis_cell& cell) { return cell.channels == 16 ? 8.0 : 1.0; };
+  CHECK(law(9.87, one) == "holds");
+  CHECK(law(9.87, [](const basis_cell& cell) { return cell.horizon > 1e3 ? 1.6 : 1.0; }) ==
+        "holds_if");
+  CHECK(law(9.5, one) == "fails");
+  CHECK(law(10.2, one) == "fails");
+  CHECK(law(9.87, bent) == "undecided");
+  SUBCASE("saturated errors are not counted") {
+    CHECK(with_rows("optimum_law", [](const basis_cell& cell, outcome& r) {
+            if (cell.spectrum == "minimax" && r.error_upper * std::pow(cell.horizon, r.beta) > 0.1)
+              set_error(r, 5 * r.error_upper);
+          }) == "holds");
+  }
+}
+
+TEST_CASE("two_ended_static") {
+  const auto law = [](double c_of_2, double c_of_3) {
+    return with_rows("two_ended_static", [=](const basis_cell& cell, outcome& r) {
+      const double a = cell.fast_end_extension, b = cell.slow_end_extension;
+      if (cell.spectrum == "geometric" && b > 0)
+        set_error(r, std::exp(-(a == 2 ? c_of_2 : c_of_3) * channels(cell) /
+                              (std::log(steps(cell)) + a + b)));
+    });
+  };
+  CHECK(law(9.5, 9.5) == "holds");
+  CHECK(law(6, 9.5) == "holds_if");
+  CHECK(law(6, 6) == "fails");
+}
+
+TEST_CASE("two_ended_post") {
+  const auto law = [](const std::function<double(double x)>& error) {
+    return with_rows("two_ended_post", [&error](const basis_cell& cell, outcome& r) {
+      if (cell.spectrum == "two_ended")
+        set_error(r, error(channels(cell) / (std::log(steps(cell)) + cell.fast_end_extension +
+                                             cell.slow_end_extension)));
+    });
+  };
+  CHECK(law([](double x) { return std::exp(-9.2 * x); }) == "holds");
+  CHECK(law([](double x) { return std::exp(-7.5 * x); }) == "fails");
+  // Errors that stop falling are no exponential law, whatever their mean rate.
+  CHECK(law([](double x) { return std::max(std::exp(-12 * x), 1e-13); }) == "fails");
 }
 
 TEST_CASE("effective_channels") {

@@ -157,7 +157,7 @@ TEST_CASE("the grid") {
       const std::string& s = cell.spectrum;
       const bool fast = s == "geometric" || s == "random_log_uniform" || table1::has_position(s);
       CHECK((cell.fast_end_extension > 0) == fast);
-      CHECK((cell.slow_end_extension == 3) == (s == "geometric" || s.starts_with("post")));
+      CHECK((cell.slow_end_extension == 3) == (s == "geometric" || table1::is_tapered(s)));
       CHECK(cell.lag_fraction.value_or(0.25) == 0.25);
       CHECK_FALSE(cell.weights_bound);
     }
@@ -168,6 +168,24 @@ TEST_CASE("the grid") {
       CHECK(cell.relative_error);
       CHECK(cell.integer_lags);
       CHECK(cell.weights_bound == 7.0);
+      CHECK(cell.spectrum != "minimax");
+    }
+  }
+  SUBCASE("best sums: all real lags, free weights, up to 30 terms") {
+    const auto cells = [](std::vector<std::string> more) {
+      more.insert(more.end(), {"--spectra", "minimax", "--channels", "30,31"});
+      return table1::grid(options(more));
+    };
+    CHECK(cells({}).size() == 3);  // the horizons
+    CHECK(cells({"--extension", "1,2", "--relative"}).size() == 3);
+    CHECK(cells({"--integer-lags"}).empty());
+    CHECK(cells({"--weights-bound", "7"}).empty());
+  }
+  SUBCASE("two_ended: the shape that the library has by default, over all lags") {
+    for (const auto& cell : table1::grid(options({"--spectra", "two_ended"}))) {
+      CHECK(cell.fast_end_extension == 2);
+      CHECK(cell.slow_end_extension == 1);
+      CHECK(cell.lag_fraction == 1.0);
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -51,6 +52,40 @@ TEST_CASE("text that is no row") {
   CHECK_FALSE(table1::parse_row(table1::errors_header));
   CHECK_FALSE(table1::parse_row(line + ",1"));
   CHECK_FALSE(table1::parse_row(line.substr(0, line.rfind(','))));
+}
+
+TEST_CASE("the ratio to the optimum: equal N, beta and kind of error, on the same span of lags") {
+  const auto made = [](const char* spectrum, int channels, double horizon, double error) {
+    table1::row r;
+    r.cell.spectrum = spectrum;
+    r.cell.channels = channels;
+    r.cell.horizon = horizon;
+    r.result.beta = 0.5;
+    r.result.certified = true;
+    made_up::set_error(r.result, error);
+    return r;
+  };
+  std::vector<table1::row> rows(8, made("geometric", 8, 100, 0.03));
+  rows[0] = made("minimax", 8, 100, 0.02);
+  rows[2].cell.channels = 16;
+  rows[3].cell.horizon = 200;
+  rows[4].cell.relative_error = true;
+  rows[5].result.beta = 1;
+  for (const std::size_t k : {6u, 7u}) {  // lags 1 .. 100 and 1 .. 50 at t = 100
+    rows[k].cell.spectrum = "two_ended", rows[k].cell.horizon = 1e6, rows[k].cell.position = 100;
+    rows[k].cell.lag_fraction = k == 6 ? 1 : 0.5;
+  }
+  const auto ratios = [](const std::vector<table1::row>& of) {
+    std::vector<std::string> last;
+    const std::string text = table1::errors_csv(of);
+    for (const auto line : table1::split(text, '\n'))
+      last.push_back(std::string(line.substr(std::min(line.size(), line.rfind(',') + 1))));
+    return last;
+  };
+  CHECK(ratios(rows) ==
+        std::vector<std::string>{"ratio_to_optimum", "1", "1.5", "", "", "", "", "1.5", "", ""});
+  rows[0].result.certified = false;  // an optimum that is not known
+  CHECK(ratios(rows)[2].empty());
 }
 
 TEST_CASE("claims.csv quotes what needs it") {

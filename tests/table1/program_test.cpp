@@ -52,13 +52,14 @@ TEST_CASE("a default run") {
   CHECK(errors.starts_with(
       "spectrum,fast_end_extension,slow_end_extension,channels,horizon,position,lag_fraction,lags,"
       "error_kind,weights_bound,beta,seed,error_lower,error_upper,weights_l1,min_gap_rate,"
-      "min_gap_log_rate,max_gap_log_rate,digits,seconds\n"));
+      "min_gap_log_rate,max_gap_log_rate,digits,seconds,ratio_to_optimum\n"));
   const std::string claims = file(folder, "results/claims.csv");
   CHECK(claims.starts_with("claim,verdict,condition,value,detail\n"));
-  CHECK(lines(claims) == 12);
-  for (const char* const id : {"random_gap", "random_error", "linear_gap", "linear_error",
-                               "geometric_gap", "geometric_error", "geometric_minimax", "post_gap",
-                               "post_error", "effective_channels", "scale_free"}) {
+  CHECK(lines(claims) == 15);
+  for (const char* const id :
+       {"random_gap", "random_error", "linear_gap", "linear_error", "geometric_gap",
+        "geometric_error", "geometric_minimax", "post_gap", "post_error", "effective_channels",
+        "scale_free", "optimum_law", "two_ended_static", "two_ended_post"}) {
     CHECK(contains(claims, std::string("\n") + id + ','));
     CHECK(contains(first.out, std::string(id) + ": table1 --"));
   }
@@ -106,6 +107,16 @@ TEST_CASE("an interrupted run keeps its rows and is taken up again") {
   CHECK(file(folder, "results/errors.csv") == file(folder, "whole/errors.csv"));
 }
 
+TEST_CASE("best sums are kept and taken up again as other rows") {
+  const scratch folder("program_minimax");
+  const std::string options = "--no-plots --spectra minimax --channels 8,16,31 --threads 1";
+  const result stopped = run(folder, options, "TABLE1_MADE_UP_INTERRUPT=8");
+  CHECK(stopped.status == 130);
+  CHECK(contains(stopped.err, "keeps 6 finished rows"));  // 3 horizons, 2 betas
+  CHECK(run(folder, options, "TABLE1_MADE_UP_FAIL=16").status == 0);
+  CHECK(lines(file(folder, "results/errors.csv")) == 13);
+}
+
 TEST_CASE("a measurement that fails ends the run with status 1") {
   const scratch folder("program_fails");
   const result r = run(folder, "--no-plots --channels 8,16", "TABLE1_MADE_UP_FAIL=16");
@@ -117,7 +128,8 @@ TEST_CASE("bad options: one line, status 2, nothing written") {
   const scratch folder("program_bad");
   for (const char* const bad :
        {"--channels 0", "--channels 129", "--horizons nan", "--betas -1", "--spectra none",
-        "--threads 0", "--nothing", "--out err.txt", "--out /proc/none", "--out err.txt/below"}) {
+        "--threads 0", "--spectra minimax --channels 31", "--nothing", "--out err.txt",
+        "--out /proc/none", "--out err.txt/below"}) {
     INFO(bad);
     const result r = run(folder, bad);
     CHECK(r.status == 2);

@@ -19,7 +19,14 @@ double error_of(const table1::basis_cell& cell, double beta) {
   const double n = cell.channels, steps = cell.position.value_or(cell.horizon),
                x = n / std::log(steps);
   const bool bare = cell.fast_end_extension == 0 && cell.slow_end_extension == 0;
-  if (s == "geometric") return bare ? std::exp(-2 * std::sqrt(2 * x)) : std::exp(-7 * x);
+  if (s == "minimax")
+    return 2.6 * std::pow(n, beta - 0.5) * std::exp(-9.8696 * n / std::log(4 * steps)) *
+           (cell.relative_error ? 1 : std::pow(steps, -beta / 2));
+  if (s == "geometric" && cell.slow_end_extension > 0)  // A limits how small the error can get
+    return std::max(std::exp(-9.4 * n / (std::log(steps) + 4)),
+                    std::exp(-13 * cell.fast_end_extension));
+  if (s == "two_ended") return std::exp(-9.2 * n / (std::log(steps) + 3));
+  if (s == "geometric") return bare ? std::exp(-2 * std::sqrt(2 * x)) : std::exp(-5 * x);
   if (s.starts_with("random")) {
     // The seed shifts the level by up to a factor e either way.
     const double luck = std::sin(static_cast<double>(cell.seed.value_or(0)));
