@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file   table1/claims.hpp
-/// @brief  The claims ledger: what the paper and this library state, judged by stated rules on measured numbers.
+/// @brief  The claims ledger: statements of the paper and of this library, judged by stated rules
+///         on measured numbers.
 #pragma once
 
 #include <optional>
@@ -32,8 +33,8 @@ struct claim {
   std::string command;            ///< a run that shows it
 };
 
-/// Judges the fifteen claims, those of the paper and then three on optimal and two-ended spectra, in
-/// a fixed order. Depends on its arguments alone.
+/// Judges the fifteen claims in a fixed order: those of the paper, then three on optimal and
+/// two-ended spectra. Depends on its arguments alone.
 ///
 /// Rows whose bounds do not meet are left out. A rule asks for a fitted exponent with its 95 %
 /// interval; where a run has too few rows for the rule, the claim has no ruling and `detail` says
