@@ -32,7 +32,9 @@ struct handle {
 
 void check(report& results) {
   const handle cublas;
-  const auto there = [](const auto& values) { return device_array<value>(values); };
+  const auto there = [](const auto& values) {
+    return device_array<std::remove_cvref_t<decltype(values.data()[0])>>(values);
+  };
   const auto check_all = [&](const std::string& what, const cuda_chunked& form, double roundings) {
     for (const matrix_problem& is :
          std::vector<matrix_problem>{{matrix_problem::outer, 2, 40, 3, 1, 16, 64, false, false},
@@ -60,8 +62,11 @@ void bench(table& results) {
   for (const matrix_problem& is : std::vector<matrix_problem>{
            {matrix_problem::outer, 8, 2048, 64, 1, 128, 64, false, false},
            {matrix_problem::outer, 1, 16384, 64, 1, 128, 64, false, false}}) {
-    auto on = random_matrices<value>(is, 1).template copied<device_array<value>>(
-        [](const auto& values) { return device_array<value>(values); });
+    using skips = device_array<default_state_t<value>>;
+    auto on = random_matrices<value>(is, 1).template copied<device_array<value>, skips>(
+        [](const auto& values) {
+          return device_array<std::remove_cvref_t<decltype(values.data()[0])>>(values);
+        });
     for (const index_t length : {64, 128}) {
       const double ms = milliseconds(
           [&] { call_matrix<value>(is, on, cuda_chunked(cublas.own, cuda{}, length)); });

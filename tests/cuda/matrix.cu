@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 
 #include "families.hpp"
 #include "matrix_check.hpp"
@@ -21,8 +22,10 @@ namespace {
 const std::string name = "matrix states " EBB_TEXT(EBB_VALUE);
 
 void check(report& results) {
-  check_matrices<EBB_VALUE>(results, name, ebb::cuda{},
-                            [](const auto& values) { return device_array<EBB_VALUE>(values); });
+  check_matrices<EBB_VALUE>(results, name, ebb::cuda{}, [](const auto& values) {
+    using number = std::remove_cvref_t<decltype(values.data()[0])>;
+    return device_array<number>(values);
+  });
 }
 
 #if defined(EBB_BENCH)

@@ -187,7 +187,7 @@ struct matrix_definition {
           out.value += 0.5 * q[n] * state.value;
           out.most += 0.5 * std::abs(q[n]) * state.most;
         }
-        const double skip = number(from.skip(0, 0, h));
+        const auto skip = static_cast<double>(from.skip(0, 0, h));
         output(t, i, out.value + skip * v, out.most + std::abs(skip * v));
       }
     }

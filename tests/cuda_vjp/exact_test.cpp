@@ -116,9 +116,9 @@ TEST_CASE("more than 32 tiles, 48 of them at once, in every order") {
   for (const auto& how : emulator::schedules(7)) {
     if (how.switch_at_accesses) continue;
     crowd::shared_launcher() = crowd::make_launcher(how);
-    check<crowd, time_major>({2, 4 * 41 + 3, 3}, {}, false, 20);
-    check<crowd, channel_major>({1, 256 * 34 + 3, 1}, {}, false, 21);
+    check<crowd, time_major>({1, 4 * 41 + 3, 3}, {}, false, 20);
   }
+  check<crowd, channel_major>({1, 256 * 34 + 3, 1}, {}, false, 21);
 }
 
 TEST_CASE("packed sequences and resets over many tiles") {

@@ -34,7 +34,7 @@ struct chunk_params {
   Gate gate{};
   head_rows<const T> queries, keys, values, weights;
   head_rows<T> outputs;
-  const T* skip = nullptr;
+  const default_state_t<T>* skip = nullptr;
   index_t skip_head = 0, skip_lane = 0;
   float scale = 1, unit_query = -1, unit_key = -1;
   device_sequences<float> where;
