@@ -23,9 +23,9 @@ namespace approx {
 /// What a fit is to do.
 struct fit_options {
   error_kind kind = error_kind::absolute;
-  std::optional<fit_norm> norm;  ///< none: `largest` for a kernel, `least_squares` for samples
-  bool non_negative = false;     ///< weights >= 0, as intensities and variances need them
-  double tolerance = 1e-3;       ///< wanted (upper - lower) / upper of the error's bounds
+  std::optional<fit_norm> norm{};  ///< none: `largest` for a kernel, `least_squares` for samples
+  bool non_negative = false;       ///< weights >= 0, as intensities and variances need them
+  double tolerance = 1e-3;         ///< wanted (upper - lower) / upper of the error's bounds
 };
 
 /// A fitted sum and how far it is from what it was fitted to.

@@ -25,9 +25,9 @@ namespace approx {
 /// How a best exponential sum is to be found.
 struct minimax_options {
   error_kind kind = error_kind::absolute;
-  double tolerance = 1e-9;            ///< wanted (upper - lower) / upper, in [1e-12, 0.1]
-  int most_digits = 100;              ///< of the arithmetic: 16, 19, 50 or 100
-  std::function<bool()> interrupted;  ///< asked now and then; true ends the work early
+  double tolerance = 1e-9;              ///< wanted (upper - lower) / upper, in [1e-12, 0.1]
+  int most_digits = 100;                ///< of the arithmetic: 16, 19, 50 or 100
+  std::function<bool()> interrupted{};  ///< asked now and then; true ends the work early
 };
 
 /// A best exponential sum of N terms, with two-sided bounds of the best error
