@@ -211,6 +211,19 @@ TEST_CASE("weights stay small where more channels gain nothing") {
   }
 }
 
+TEST_CASE("weights of nearly equal rates count with their rounding") {
+  // Two rates 1e-15 apart could add the derivative tau e^-tau, with weights of 1e15.
+  approx::detail::kernel_samples samples;
+  for (int i = 0; i <= 50; ++i) {
+    samples.lags.push_back(1 + i / 50.0);
+    samples.values.push_back(std::pow(samples.lags.back(), -0.5));
+    samples.scales.push_back(1);
+  }
+  const approx::detail::node_fit fit(samples, false);
+  const auto one = fit.at({0}), two = fit.at({0, 1e-15L});
+  CHECK(two.squares <= one.squares * 1.000001L);
+}
+
 TEST_CASE("a kernel that is 0 needs no channel") {
   const auto found = approx::fit([](double) { return 0.0; }, 1, 10, 3);
   CHECK(found.sum.channels() == 0);
@@ -277,6 +290,10 @@ TEST_CASE("weights that are not negative") {
   CHECK(several.sum.channels() >= 1);
   for (const double c : several.sum.weights) CHECK(c > 0);
   CHECK(several.error.upper <= one.error.upper * 1.01);
+  // Reweighting lowers the largest error of least squares, which is not levelled.
+  approx::fit_options squares = options;
+  squares.norm = fit_norm::least_squares;
+  CHECK(several.error.upper < approx::fit(dip, 0.1, 100, 4, squares).error.lower);
   // In least squares: no direction that keeps weights >= 0 improves (Karush, Kuhn, Tucker).
   Eigen::MatrixXd a(4, 2);
   a << 1, 1, 1, 2, 1, 3, 1, 4;
