@@ -224,6 +224,31 @@ TEST_CASE("weights of nearly equal rates count with their rounding") {
   CHECK(two.squares <= one.squares * 1.000001L);
 }
 
+TEST_CASE("weights >= 0 are levelled by reweighting") {
+  // e^-t - e^-3t / 2 with rates 1 and 3: the second weight would be -1/2, so it is 0, and the first
+  // is the best multiple of e^-t, found here by trying.
+  approx::detail::kernel_samples samples;
+  for (int i = 0; i <= 40; ++i) {
+    const double lag = 0.2 + 0.1 * i;
+    samples.lags.push_back(lag);
+    samples.values.push_back(std::exp(-lag) - 0.5 * std::exp(-3 * lag));
+    samples.scales.push_back(1);
+  }
+  double best = HUGE_VAL;
+  for (double c = 0.5; c < 1; c += 1e-4) {
+    double largest = 0;
+    for (std::size_t i = 0; i < samples.lags.size(); ++i)
+      largest = std::max(largest, std::abs(samples.values[i] - c * std::exp(-samples.lags[i])));
+    best = std::min(best, largest);
+  }
+  const approx::detail::node_fit fit(samples, true);
+  auto found = fit.at({0, std::log(3.0L)});
+  CHECK(found.largest > 1.1L * best);  // least squares
+  fit.level(found, 0);
+  CHECK(found.weights(1) == 0);
+  CHECK(found.largest <= 1.05L * best);  // 25 rounds of a linearly convergent iteration
+}
+
 TEST_CASE("a kernel that is 0 needs no channel") {
   const auto found = approx::fit([](double) { return 0.0; }, 1, 10, 3);
   CHECK(found.sum.channels() == 0);
