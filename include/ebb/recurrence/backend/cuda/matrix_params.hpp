@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <ebb/core/head_view.hpp>
+#include <ebb/core/scalar.hpp>
 #include <ebb/recurrence/backend/cuda/operand.hpp>
 #include <ebb/recurrence/backend/cuda/place.hpp>
 
