@@ -3,6 +3,7 @@
 /// @brief  Least squares with coefficients that may not be negative.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include <Eigen/QR>
