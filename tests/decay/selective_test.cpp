@@ -124,7 +124,9 @@ double worst_error(const ebb::array<T, Axis>& raw, const std::vector<double>& ra
       double limit = with.softplus ? 9 + std::max(1.0, std::abs(x.convert_to<double>())) : 2;
       if (with.horizon > 0) {
         const exact time = exact(position + t) / with.horizon;
-        truth *= exp(-exact(n - 1 - k) / (n - 1) * log(time));
+        // A first channel of rate 0 has no rank.
+        const index_t last = rates[0] > 0 ? n - 1 : n - 2;
+        truth *= exp(-exact(n - 1 - k) / last * log(time));
         limit += 5 + 5 * (std::log(double(position + t)) + std::log(with.horizon));
       }
       const bool in_float = with.softplus && std::numeric_limits<T>::digits <= 24;
