@@ -231,9 +231,13 @@ struct column_scan {
         if (here.inside) Steps::note(here, word32{1} << j, cuts);
       }
       EBB_UNROLL for (int v = 0; v < V; ++v) {
-        w[j][v] = algebra::identity_weight();
-        x[j][v] = State(0);
-        if ((inside >> j & 1u) == 0 || v >= count) continue;
+        if constexpr (Cuts) {
+          w[j][v] = algebra::identity_weight();
+          x[j][v] = State(0);
+          if ((inside >> j & 1u) == 0 || v >= count) continue;
+        }
+        // Without cuts the steps that are not there come last, and nothing reads what they do:
+        // constant decays then have one weight for all steps of a lane, not one in each.
         w[j][v] = p.gate.weight(c, channels[v], time, values[j][v]);
         Steps::make(c, w[j][v], x[j][v], data[j][v]);
         if constexpr (Cuts) Steps::meet(c, p, here, b, p.step(start + j), k + v, w[j][v], x[j][v]);
