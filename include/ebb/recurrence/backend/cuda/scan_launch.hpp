@@ -26,10 +26,17 @@ struct scan_tiles {
   static constexpr bool crowded = is_complex<State> ||
                                   (Gate::keeps_time &&
                                    !std::is_same_v<typename Gate::value, no_values>);
+  /// Whether data have to become wider, to states that are wide already.
+  template <class T>
+  static constexpr bool widens = std::is_same_v<State, double> && !std::is_same_v<T, State>;
   /// Time-major: 32 width channels, 128 steps, of which a lane has 8 in registers; or 64 and 4.
   static constexpr int column_warps = 16;
-  template <class Gate>
-  static constexpr int column_depth = crowded<Gate> || !std::is_base_of_v<timeless, Gate> ? 4 : 8;
+  template <class Steps>
+  static constexpr int column_depth =
+      crowded<typename Steps::gate> || widens<typename Steps::input> ||
+              !std::is_base_of_v<timeless, typename Steps::gate>
+          ? 4
+          : 8;
   /// Channel-major: 8 warps with runs of 32 width steps.
   static constexpr int row_warps = 8, row_runs = 4;
   /// Steps that a thread of loop_scan reads ahead.
@@ -140,7 +147,7 @@ class scan_launch {
       tiled<kernel>(launcher, p, rows, rows);
     } else {
       using kernel = column_scan<Steps, Cuts, tiles::width, tiles::column_warps,
-                                 tiles::template column_depth<Gate>>;
+                                 tiles::template column_depth<Steps>>;
       const index_t columns = p.batches * ((p.channels + kernel::width - 1) / kernel::width);
       tiled<kernel>(launcher, p, columns, columns * kernel::width);
     }
