@@ -35,6 +35,6 @@ fault("plan: gradients of states with the gain of inputs" ${cuda}/scan_vjp_plan.
   ${contract})
 fault("plan: snapshots of other steps" ${cuda}/scan_vjp_plan.hpp 1 "p.kept_count > 0);" "false);" ${contract})
 fault("taper: the logarithm left out" ${cuda}/decay_sink.hpp 1 "log_time_of(time) * scaled" "scaled" ${parameters})
-fault("selective: a slope beyond the limits" ${cuda}/steps_sink.hpp 1 "slope = Real(0);" "" ${parameters})
+fault("selective: a slope beyond the limits" ${cuda}/steps_sink.hpp 1 "slope = Real(0);" ";" ${parameters})
 fault("selective: a bias for all of one channel only" ${cuda}/steps_sink.hpp 1 "sums.bias.size() == 1 ? channels" "sums.bias.size() == 1 ? 1"
   ${parameters})
