@@ -33,7 +33,7 @@ fault("column: a map skipped on the way forward" ${column} 1 "if (++j == chunk) 
   "if (j += 2; j >= chunk) break;" ${exact})
 fault("column: warps before this one left out" ${column} 1 "for (int i = 0; i < warp; ++i)"
   "for (int i = 1; i < warp; ++i)" ${exact})
-fault("steps: a cut is no cut" ${cuda}/scan_params.hpp 1 "cuts.begins |= bit;" "" ${exact})
+fault("steps: a cut is no cut" ${cuda}/scan_params.hpp 1 "cuts.begins |= bit;" ";" ${exact})
 fault("column: the last channels not told from others" ${column} 1
   "p.channels - k < V ? p.channels - k : V" "V" ${exact})
 fault("descriptor: torn words accepted" ${cuda}/descriptor.hpp 1
