@@ -106,6 +106,28 @@ TEST_CASE("a kernel of one's own, in double") {
                   ebb::domain_error);
 }
 
+TEST_CASE("where the first guess of the number of channels is far off") {
+  const auto late = [](double tau) { return tau * std::exp(-tau / 20); };  // small at lag 1
+  const auto soon = [](double tau) { return 1e3 * std::exp(-3 * tau); };
+  const auto check = [](const memory_design& made, double error, double tolerance) {
+    REQUIRE(made.channels > 1);
+    CHECK(made.fewest);
+    CHECK(made.fewer_lower > tolerance);
+    CHECK(error <= tolerance);
+  };
+  const memory_design more = design(late, 300, 1e-3), less = design(soon, 300, 1e-3);
+  check(more, seen(more.sum, late, 300), 1e-3);
+  check(less, seen(less.sum, soon, 300), 1e-3);
+  const auto turning = [](double tau) { return std::exp(-tau / 50) * std::cos(tau / 5); };
+  CHECK(design(turning, 1000, 1e-3, {.most_channels = 16}).channels == 0);
+}
+
+TEST_CASE("values whose squares overflow promise nothing") {
+  const memory_design made = design([](double tau) { return 1e300 / tau; }, 1e3, 1e296);
+  CHECK(std::isfinite(made.weights_l1));
+  CHECK(made.error_upper > 1e290);
+}
+
 TEST_CASE("one line about it") {
   memory_design made;
   made.channels = 24, made.error_upper = 3.04e-6;
@@ -134,6 +156,9 @@ TEST_CASE("wrong orders are refused, and work can be interrupted") {
   CHECK_THROWS_AS(
       (void)design(f, 100, 1e-3, {.family = memory_family::position_adaptive, .lag_fraction = 0}),
       ebb::domain_error);
+  const auto root = [](double tau) { return 1 / std::sqrt(tau - 1); };
+  CHECK_THROWS_AS((void)design(root, 100, 1e-3), ebb::domain_error);
+  CHECK_THROWS_AS((void)design([](double tau) { return 1 / tau; }, 100, 1e-14), ebb::domain_error);
   int asked = 0;
   const memory_design stopped = design(f, 1e4, 1e-6, {.interrupted = [&] { return ++asked > 3; }});
   CHECK(stopped.interrupted);

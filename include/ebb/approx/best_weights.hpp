@@ -220,6 +220,7 @@ class ladder {
         full_exchange(problem, row_at, 0.02 * options_.tolerance, options_.interrupted);
         checked = check();
       }
+      if (std::isnan(checked.result.weights_l1)) continue;  // values whose squares overflow
       checked.result.digits = Digits;
       next = std::max(next, checked.digits_to_resolve);
       settled_[i] = checked.quiet && checked.meets(options_.tolerance);

@@ -100,14 +100,21 @@ class design_search {
                 const design_options& options)
       : target_(target), horizon_(horizon), tolerance_(tolerance), options_(options) {}
 
+  // From the estimate on in strides that double, then by halving: all sizes in turn would take
+  // minutes where none suffices.
   memory_design run() {
     memory_design result;
-    index_t n = std::clamp(estimate(), index_t{1}, most());
-    if (passes(n))
-      while (n > 1 && !interrupted() && passes(n - 1)) --n;
-    else
-      while (!interrupted() && !passes(n) && ++n <= most()) {
-      }
+    index_t misses = 0, n = most() + 1;
+    index_t next = std::clamp(estimate(), index_t{1}, most());
+    for (index_t stride = 1; n - misses > 1 && !interrupted(); stride *= 2) {
+      (passes(next) ? n : misses) = next;
+      if (misses == 0)
+        next = std::max(index_t{1}, n - stride);
+      else if (n > most())
+        next = std::min(most(), misses + stride);
+      else
+        next = (misses + n) / 2;
+    }
     result.interrupted = interrupted();
     if (result.interrupted || n > most()) return result;
     const design_step found = best(n);
@@ -133,7 +140,7 @@ class design_search {
   // -log E is about pi^2 N / (log T + A + B), or of free rates over log(4 T).
   index_t estimate() const {
     const double ends = options_.family == memory_family::minimax ? std::numbers::ln2 * 2 : 3;
-    const double size = static_cast<double>(target_(1.0));
+    const double size = std::abs(static_cast<double>(target_(1.0)));
     const double wanted = std::max(0.5, -std::log(tolerance_ / size));
     const double span = std::log(std::min(horizon_, 1e12)) + ends;
     return static_cast<index_t>(std::min(1e6, wanted * span / 9.87 + 1));
@@ -203,7 +210,7 @@ class design_search {
   template <class Basis>
   approximation weigh(const Basis& basis, const lag_set& lags, double width, double cap) const {
     approximation found = best_weights(basis, target_, lags, settings(width));
-    if (found.weights_l1 <= cap || interrupted()) return found;
+    if (!(found.weights_l1 > cap) || interrupted()) return found;
     return bounded_weights(basis, target_, lags, cap, settings(width));
   }
 
@@ -289,12 +296,14 @@ class design_search {
 /// readout for all positions, about as good, come from fit_position_weights.
 ///
 /// @param target     as for best_weights and, for minimax, for minimax; or a function of double, such
-///   as a lambda, which limits tolerances to some 1e-14 of its size
+///   as a lambda; finite at 1 and at T
 /// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
-/// @param tolerance  > 0, finite
+/// @param tolerance  > 0, finite; of a function of double at least 1e-13 of the larger one of
+///   |f(1)| and |f(T)|, or 1e-13 of relative errors
 /// @throws domain_error outside these domains and those of the options.
 /// Cost: two-ended 45 pairs A, B at N - 1 and at N: about 1 s at N = 12, 5 s at N = 26
-/// (`design 0.5 1e4 1e-8`); otherwise some calls of what is named above.
+/// (`design 0.5 1e4 1e-8`), half a minute where 64 do not suffice; otherwise some calls of what is
+/// named above.
 /// Accuracy: as best_weights and minimax; pairs A, B are compared to 1 %.
 template <class Target>
 memory_design design(const Target& target, double horizon, double tolerance,
@@ -323,9 +332,18 @@ memory_design design(const Target& target, double horizon, double tolerance,
     require_domain(options.lag_fraction > 0 && options.lag_fraction <= 1, where,
                    "need 0 < lag_fraction <= 1", options.lag_fraction);
   }
+  double size = 0;
+  for (const double lag : {1.0, horizon}) {
+    const double value = static_cast<double>(target(lag));
+    require_domain(std::isfinite(value), where, "need a target that is finite, at lag", lag);
+    size = std::max(size, std::abs(value));
+  }
   if constexpr (target_for<Target, multiprecision<50>>) {
     return detail::design_search<Target>(target, horizon, tolerance, options).run();
   } else {
+    if (options.kind == error_kind::relative) size = 1;
+    require_domain(tolerance >= 1e-13 * size, where,
+                   "need tolerance >= 1e-13 max(|f(1)|, |f(T)|) for a target of double", tolerance);
     using in_double = detail::double_target<Target>;
     return detail::design_search<in_double>(in_double{target}, horizon, tolerance, options).run();
   }
