@@ -159,6 +159,7 @@ TEST_CASE("wrong orders are refused, and work can be interrupted") {
   const auto root = [](double tau) { return 1 / std::sqrt(tau - 1); };
   CHECK_THROWS_AS((void)design(root, 100, 1e-3), ebb::domain_error);
   CHECK_THROWS_AS((void)design([](double tau) { return 1 / tau; }, 100, 1e-14), ebb::domain_error);
+  CHECK_THROWS_AS((void)design(f, 100, 9e-14), ebb::domain_error);
   int asked = 0;
   const memory_design stopped = design(f, 1e4, 1e-6, {.interrupted = [&] { return ++asked > 3; }});
   CHECK(stopped.interrupted);

@@ -298,8 +298,8 @@ class design_search {
 /// @param target     as for best_weights and, for minimax, for minimax; or a function of double, such
 ///   as a lambda; finite at 1 and at T
 /// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
-/// @param tolerance  > 0, finite; of a function of double at least 1e-13 of the larger one of
-///   |f(1)| and |f(T)|, or 1e-13 of relative errors
+/// @param tolerance  > 0, finite; at least 1e-13 of the larger one of |f(1)| and |f(T)|, or 1e-13
+///   of relative errors: weights are in double
 /// @throws domain_error outside these domains and those of the options.
 /// Cost: two-ended 45 pairs A, B at N - 1 and at N: about 1 s at N = 12, 5 s at N = 26
 /// (`design 0.5 1e4 1e-8`), half a minute where 64 do not suffice; otherwise some calls of what is
@@ -338,12 +338,15 @@ memory_design design(const Target& target, double horizon, double tolerance,
     require_domain(std::isfinite(value), where, "need a target that is finite, at lag", lag);
     size = std::max(size, std::abs(value));
   }
+  if (options.kind == error_kind::relative) size = 1;
+  require_domain(
+      tolerance >= 1e-13 * size, where,
+      "need tolerance >= 1e-13 max(|f(1)|, |f(T)|), or 1e-13 of relative errors: weights "
+      "are in double",
+      tolerance);
   if constexpr (target_for<Target, multiprecision<50>>) {
     return detail::design_search<Target>(target, horizon, tolerance, options).run();
   } else {
-    if (options.kind == error_kind::relative) size = 1;
-    require_domain(tolerance >= 1e-13 * size, where,
-                   "need tolerance >= 1e-13 max(|f(1)|, |f(T)|) for a target of double", tolerance);
     using in_double = detail::double_target<Target>;
     return detail::design_search<in_double>(in_double{target}, horizon, tolerance, options).run();
   }
