@@ -76,6 +76,14 @@ TEST_CASE("channels of a taper to order") {
   CHECK(design(power_law(0.5), 500, 1e-3,
                {.family = memory_family::position_adaptive, .lag_fraction = 0.5})
             .channels <= made.channels);
+  // Two are the least: a sum channel and one that forgets.
+  const memory_design two =
+      design(power_law(0.5), 2, 0.5, {.family = memory_family::position_adaptive});
+  CHECK(two.channels == 2);
+  CHECK(two.fewest);
+  CHECK(design(power_law(0.5), 2, 0.5,
+               {.family = memory_family::position_adaptive, .most_channels = 1})
+            .channels == 0);
 }
 
 TEST_CASE("bounded weights, relative errors, few channels") {

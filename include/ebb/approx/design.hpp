@@ -27,7 +27,7 @@ namespace approx {
 /// Where the channels of a design come from.
 enum class memory_family {
   two_ended,  ///< geometric rates on [e^-B / T, e^A]; A and B multiples of 1/2 up to 4 and 2
-  position_adaptive,  ///< two_ended_spectrum(T) with its taper, weights of their own at each position
+  position_adaptive,  ///< two_ended_spectrum(T), tapered, with weights of each position
   minimax             ///< rates and weights both free; up to 30 channels
 };
 
@@ -50,7 +50,7 @@ struct [[nodiscard]] memory_design {
   double error_lower = 0;  ///< bounds of the error of these N channels with their best weights;
   double error_upper = HUGE_VAL;      ///< the weights here, in double, reach it to N u |c|_1
   double fewer_lower = 0;             ///< N - 1 channels of the family: no error below this one
-  bool fewest = false;                ///< proof that N - 1 miss the tolerance (or N = 1)
+  bool fewest = false;                ///< proof that N - 1 miss the tolerance, or do not exist
   evidence basis = evidence::none;    ///< of error_upper
   exponential_sum sum;                ///< two_ended, minimax: rates and weights
   std::vector<double> rates;          ///< of the channels, slowest first
@@ -104,12 +104,13 @@ class design_search {
   // minutes where none suffices.
   memory_design run() {
     memory_design result;
-    index_t misses = 0, n = most() + 1;
-    index_t next = std::clamp(estimate(), index_t{1}, most());
+    if (most() < least()) return result;
+    index_t misses = least() - 1, n = most() + 1;
+    index_t next = std::clamp(estimate(), least(), most());
     for (index_t stride = 1; n - misses > 1 && !interrupted(); stride *= 2) {
       (passes(next) ? n : misses) = next;
-      if (misses == 0)
-        next = std::max(index_t{1}, n - stride);
+      if (misses < least())
+        next = std::max(least(), n - stride);
       else if (n > most())
         next = std::min(most(), misses + stride);
       else
@@ -124,14 +125,20 @@ class design_search {
     result.sum = found.sum, result.rates = found.rates;
     result.weights_l1 = found.weights_l1;
     result.fast_end = found.fast_end, result.slow_end = found.slow_end;
-    if (n > 1) result.fewer_lower = best(n - 1).lower;
-    result.fewest = n == 1 || result.fewer_lower > tolerance_;
+    if (n > least()) result.fewer_lower = best(n - 1).lower;
+    result.fewest = n == least() || result.fewer_lower > tolerance_;
     result.interrupted = interrupted();
     return result;
   }
 
  private:
   bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+  // A sum channel is not alone.
+  index_t least() const {
+    return options_.family == memory_family::position_adaptive && options_.two_ended.sum_channel
+               ? 2
+               : 1;
+  }
   index_t most() const {
     return options_.family == memory_family::minimax ? std::min<index_t>(30, options_.most_channels)
                                                      : options_.most_channels;
@@ -295,8 +302,8 @@ class design_search {
 /// .. and floor(T), over whole lags up to fraction t, with the best weights of each; those of one
 /// readout for all positions, about as good, come from fit_position_weights.
 ///
-/// @param target     as for best_weights and, for minimax, for minimax; or a function of double, such
-///   as a lambda; finite at 1 and at T
+/// @param target     as for best_weights and, for minimax, for minimax; or a function of double, as
+///   a lambda is; finite at 1 and at T
 /// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
 /// @param tolerance  > 0, finite; at least 1e-13 of the larger one of |f(1)| and |f(T)|, or 1e-13
 ///   of relative errors: weights are in double
