@@ -126,6 +126,10 @@ TEST_CASE("where the first guess of the number of channels is far off") {
   const memory_design more = design(late, 300, 1e-3), less = design(soon, 300, 1e-3);
   check(more, seen(more.sum, late, 300), 1e-3);
   check(less, seen(less.sum, soon, 300), 1e-3);
+  const auto below = [](double tau) { return -1 / tau; };
+  const memory_design negative = design(below, 100, 1e-3, {.kind = error_kind::relative});
+  CHECK(negative.fewest);
+  CHECK(negative.error_upper <= 1e-3);
   const auto turning = [](double tau) { return std::exp(-tau / 50) * std::cos(tau / 5); };
   CHECK(design(turning, 1000, 1e-3, {.most_channels = 16}).channels == 0);
 }
@@ -168,6 +172,9 @@ TEST_CASE("wrong orders are refused, and work can be interrupted") {
   CHECK_THROWS_AS((void)design(root, 100, 1e-3), ebb::domain_error);
   CHECK_THROWS_AS((void)design([](double tau) { return 1 / tau; }, 100, 1e-14), ebb::domain_error);
   CHECK_THROWS_AS((void)design(f, 100, 9e-14), ebb::domain_error);
+  const auto through = [](double tau) { return std::log(tau); };
+  CHECK_THROWS_AS((void)design(through, 100, 1e-3, {.kind = error_kind::relative}),
+                  ebb::domain_error);
   int asked = 0;
   const memory_design stopped = design(f, 1e4, 1e-6, {.interrupted = [&] { return ++asked > 3; }});
   CHECK(stopped.interrupted);

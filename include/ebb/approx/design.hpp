@@ -166,7 +166,7 @@ class design_search {
   bool good(const design_step& step) const {
     // What the sums of double may lose beside the error that was proved.
     const double scale = options_.kind == error_kind::relative
-                             ? static_cast<double>(target_(std::min(horizon_, 1e300)))
+                             ? std::abs(static_cast<double>(target_(horizon_)))
                              : 1;
     const double lost = static_cast<double>(step.rates.size() + 2) * 0x1p-53 * step.weights_l1;
     return step.upper + lost / scale <= tolerance_;
@@ -303,7 +303,7 @@ class design_search {
 /// readout for all positions, about as good, come from fit_position_weights.
 ///
 /// @param target     as for best_weights and, for minimax, for minimax; or a function of double, as
-///   a lambda is; finite at 1 and at T
+///   a lambda is; finite, relative also not 0, at 1 and at T
 /// @param horizon    T, 1 < T <= 1e12, steps; position_adaptive T <= 2^40
 /// @param tolerance  > 0, finite; at least 1e-13 of the larger one of |f(1)| and |f(T)|, or 1e-13
 ///   of relative errors: weights are in double
@@ -342,7 +342,9 @@ memory_design design(const Target& target, double horizon, double tolerance,
   double size = 0;
   for (const double lag : {1.0, horizon}) {
     const double value = static_cast<double>(target(lag));
-    require_domain(std::isfinite(value), where, "need a target that is finite, at lag", lag);
+    require_domain(std::isfinite(value) && (options.kind == error_kind::absolute || value != 0),
+                   where, "need a target that is finite, and not 0 for relative errors, at lag",
+                   lag);
     size = std::max(size, std::abs(value));
   }
   if (options.kind == error_kind::relative) size = 1;
