@@ -27,6 +27,8 @@ TEST_CASE_TEMPLATE("e^-x in multiprecision keeps its bound", Real, ebb::approx::
   CHECK(worst_over_bound<Real, ebb::approx::multiprecision<400>>() <= 1);
   CHECK(ebb::decaying_exp(Real(0)) == 1);
   CHECK(ebb::decaying_exp(Real(1e12)) == 0);
+  const Real none = ebb::decaying_exp(Real(std::numeric_limits<double>::quiet_NaN()));
+  CHECK(none != none);
 }
 
 TEST_CASE_TEMPLATE("built-in types use the standard library", Real, float, double, long double) {

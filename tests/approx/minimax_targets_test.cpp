@@ -106,6 +106,9 @@ TEST_CASE("a mixture of four terms has three-term approximations, and no error w
     CHECK(found[k].error_lower == 0);
     CHECK(found[k].sum.channels() == 0);
   }
+  // A search without an aim may arrive at no numbers: that is a result, too.
+  const approx::exponential_mixture three(approx::exponential_sum{{0.01, 0.1, 1}, {0.2, 0.3, 0.5}});
+  CHECK(!approx::minimax(three, 3, 100).converged);
 }
 
 TEST_CASE("the derivatives of a mixture") {

@@ -31,6 +31,7 @@ Real decaying_exp(const Real& x) {
         result.push_back(Real(result.back() / Real(n)));
       return result;
     }();
+    if (x != x) return x;               // no number has no whole part
     if (x > Real(1e9)) return Real(0);  // far below anything that is added to it
     const int q = static_cast<int>(Real(x / log_two));
     const Real rest = ldexp(Real(Real(q) * log_two - x), -halvings);
