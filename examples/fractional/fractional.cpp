@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <vector>
@@ -29,6 +30,7 @@
 #include <ebb/approx/minimax.hpp>
 #include <ebb/ebb.hpp>
 
+#include "drawing/program.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -151,9 +153,8 @@ double distance(const series& y, double factor, double power) {
   }
   return largest;
 }
-}  // namespace
 
-int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a failed example
+int run(const std::filesystem::path& folder) {
   const series u = log_rates(EBB_DOLLARS_PER_EURO);
   if (u.size() != 5022) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
   int failures = 0;
@@ -219,11 +220,15 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a faile
                 !(largest_error(fast, task.exact, task.exact, tail.reached()) < HUGE_VAL);
   }
 
-  if (argc > 1) {
+  if (!folder.empty()) {
     const minimax_sum& tail = tasks[0].tails.back();
-    failures += !draw(argv[1], u, convolved(slopes(u, 1), order, tail.sum), order, tail.sum,
+    failures += !draw(folder, u, convolved(slopes(u, 1), order, tail.sum), order, tail.sum,
                       tail.reached(), double(horizon));
   }
   std::puts(failures == 0 ? "ok" : "FAILED");
   return failures == 0 ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return drawing::printing_program("fractional", argc, argv, run); }

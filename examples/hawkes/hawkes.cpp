@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@
 #include <ebb/approx/minimax.hpp>
 #include <ebb/ebb.hpp>
 
+#include "drawing/program.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -345,16 +347,19 @@ evaluation euro_events(const series& moves, double days, int& failures) {
   failures += !(std::abs(most - euro.log_likelihood()) <= bound) || !(most > constant_rate);
   return euro;
 }
-}  // namespace
 
-int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a failed example
+int run(const std::filesystem::path& folder) {
   double days = 0;
   const series moves = days_of_moves(EBB_DOLLARS_PER_EURO, 0.01, days);
   if (days != 5021) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
   int failures = 0;
   const error_table table = simulated_events(failures);
   const evaluation euro = euro_events(moves, days, failures);
-  if (argc > 1) failures += !draw(argv[1], moves, euro.intensity, table.errors, table.bounds);
+  if (!folder.empty()) failures += !draw(folder, moves, euro.intensity, table.errors, table.bounds);
   std::puts(failures == 0 ? "ok" : "FAILED");
   return failures == 0 ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return drawing::printing_program("hawkes", argc, argv, run); }

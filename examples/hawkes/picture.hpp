@@ -48,7 +48,6 @@ inline bool draw(const std::filesystem::path& folder, const std::vector<double>&
   const drawing::picture picture =
       drawing::make_picture("hawkes", drawing::data_blocks(all), body, 640);
   std::string problem;
-  std::filesystem::create_directories(folder);
   const bool drawn = !drawing::draw(std::span(&picture, 1), folder, problem).empty();
   if (!problem.empty()) std::puts(problem.c_str());
   return drawn || problem.starts_with("No pictures");

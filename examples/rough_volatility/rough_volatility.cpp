@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <numbers>
 #include <span>
@@ -32,6 +33,7 @@
 #include <ebb/approx/sum_error.hpp>
 #include <ebb/ebb.hpp>
 
+#include "drawing/program.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -279,14 +281,19 @@ series rough_bergomi(int& failures) {
   }
   return v;
 }
-}  // namespace
 
-int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a failed example
+int run(const std::filesystem::path& folder) {
   const series x = log_variances(EBB_DOLLARS_PER_EURO);
   if (x.size() != 5017) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
   int failures = 0;
   const series forecast = forecasts(x, failures), v = rough_bergomi(failures);
-  if (argc > 1) failures += !draw(argv[1], x, forecast, v);
+  if (!folder.empty()) failures += !draw(folder, x, forecast, v);
   std::puts(failures == 0 ? "ok" : "FAILED");
   return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return drawing::printing_program("rough_volatility", argc, argv, run);
 }

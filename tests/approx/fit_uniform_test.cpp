@@ -61,6 +61,22 @@ double sensitivity(const exponential_sum& sum, const std::vector<double>& lags) 
 
 }  // namespace
 
+TEST_CASE("N poles from 2N samples") {
+  for (const ebb::index_t channels : {1, 2, 3, 4}) {
+    std::vector<double> lags, values;
+    for (ebb::index_t i = 0; i < 2 * channels; ++i) {
+      lags.push_back(static_cast<double>(i));
+      double value = 0;
+      for (ebb::index_t k = 1; k <= channels; ++k)
+        value += static_cast<double>(k) * std::exp(-0.4 * static_cast<double>(k * i));
+      values.push_back(value);
+    }
+    const auto found = approx::fit_uniform(lags, values, channels);
+    CHECK(found.sum.channels() == channels);
+    CHECK(found.error.upper <= 1e-9);  // 10 u times sigma_1 / sigma_N, at most 4e5
+  }
+}
+
 TEST_CASE("known sums come back, and no more channels than there are") {
   const exponential_sum sums[] = {{{0.05}, {2}},
                                   {{0.01, 0.2}, {1, 3}},

@@ -292,7 +292,9 @@ class design_search {
 ///
 ///   max over tau in [1, T] of |f(tau) - sum_k c_k exp(-r_k tau)| <= tolerance   (or over |f|)
 ///
-/// together with a proof that one channel less of the same family does not suffice:
+/// together with a proof that one channel less of the same family does not suffice. (Families of
+/// equally spaced rates are not nested: a kernel that is itself a few exponentials may do with
+/// fewer still, where they happen to meet its rates. most_channels asks for these.)
 ///
 ///   const auto memory = design(power_law(0.5), 1e4, 1e-4);
 ///   memory.summary();         // "12 channels, 7.9e-5"

@@ -33,13 +33,14 @@ struct pencil {
 /// @param values          finite, n >= 2N of them
 /// @param most            N >= 1
 /// @param rank_tolerance  singular values below this times the first count as noise
-/// Cost: O(n L^2), L = min(n / 2, 400) rows. Accuracy: backward stable in the samples; the poles
+/// Cost: O(n L^2), L = min(n / 2 + 1, 400) rows. Accuracy: backward stable in the samples; the poles
 /// move by about u sigma_1 / sigma_N times their own condition.
 /// Source: R. Roy and T. Kailath, IEEE Trans. ASSP 37 (1989); Y. Hua and T. K. Sarkar, IEEE Trans.
 /// ASSP 38 (1990).
 inline pencil pencil_poles(std::span<const double> values, index_t most, double rank_tolerance) {
   const auto n = static_cast<Eigen::Index>(values.size());
-  const Eigen::Index rows = std::min<Eigen::Index>((n + 1) / 2, 400), columns = n - rows + 1;
+  // One more row than poles, so that 2N values suffice.
+  const Eigen::Index rows = std::min<Eigen::Index>(n / 2 + 1, 400), columns = n - rows + 1;
   Eigen::MatrixXd hankel(rows, columns);
   for (Eigen::Index j = 0; j < columns; ++j)
     for (Eigen::Index i = 0; i < rows; ++i) hankel(i, j) = values[static_cast<std::size_t>(i + j)];

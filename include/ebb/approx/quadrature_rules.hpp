@@ -19,7 +19,8 @@
 namespace ebb::inline EBB_ABI {
 namespace approx {
 
-/// A sum with a bound of its relative error, |tau^-beta - s| <= error_bound tau^-beta.
+/// A sum with a bound of its relative error, |f - s| <= error_bound f, f = tau^-beta (of
+/// lifted_rough_kernel tau^(H - 1/2) / Gamma(H + 1/2)).
 struct [[nodiscard]] quadrature_rule {
   exponential_sum sum;
   double error_bound = 0;
