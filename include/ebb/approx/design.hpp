@@ -311,8 +311,8 @@ class design_search {
 ///   of relative errors: weights are in double
 /// @throws domain_error outside these domains and those of the options.
 /// Cost: two-ended 45 pairs A, B at N - 1 and at N: about 1 s at N = 12, 5 s at N = 26
-/// (`design 0.5 1e4 1e-8`), half a minute where 64 do not suffice; otherwise some calls of what is
-/// named above.
+/// (`design 0.5 1e4 1e-8`), several times that where most_channels do not suffice; otherwise some
+/// calls of what is named above.
 /// Accuracy: as best_weights and minimax; pairs A, B are compared to 1 %.
 template <class Target>
 memory_design design(const Target& target, double horizon, double tolerance,

@@ -33,8 +33,9 @@ struct pencil {
 /// @param values          finite, n >= 2N of them
 /// @param most            N >= 1
 /// @param rank_tolerance  singular values below this times the first count as noise
-/// Cost: O(n L^2), L = min(n / 2 + 1, 400) rows. Accuracy: backward stable in the samples; the poles
-/// move by about u sigma_1 / sigma_N times their own condition.
+/// Cost: O(n L^2), L = min(n / 2 + 1, 400) rows.
+/// Accuracy: backward stable in the samples; the poles move by about u sigma_1 / sigma_N times their
+/// own condition.
 /// Source: R. Roy and T. Kailath, IEEE Trans. ASSP 37 (1989); Y. Hua and T. K. Sarkar, IEEE Trans.
 /// ASSP 38 (1990).
 inline pencil pencil_poles(std::span<const double> values, index_t most, double rank_tolerance) {
