@@ -404,7 +404,9 @@ TEST_CASE_TEMPLATE("the first exception comes out, and the executor lives on", E
                                         if (i == 10) throw std::runtime_error("the tenth");
                                       }),
                          "the tenth", std::runtime_error);
-    CHECK(calls < 1000);
+    // Other threads may make many calls before they hear of it, if its own is not running.
+    CHECK(calls > 10);
+    if (executor.concurrency() == 1) CHECK(calls == 11);
     calls = 0;
     executor.run(20, [&](index_t) { ++calls; });
     CHECK(calls == 20);
@@ -412,6 +414,8 @@ TEST_CASE_TEMPLATE("the first exception comes out, and the executor lives on", E
 }
 
 TEST_CASE("after an exception the other threads stop too") {
+  // The first call throws while the second is under way. Each call after that sleeps, so that the
+  // thread that throws gets the processor: those that are left would take some 10 s.
   thread_pool pool(2);
   std::atomic<bool> both{false}, thrown{false};
   std::atomic<int> calls{0};
@@ -425,11 +429,11 @@ TEST_CASE("after an exception the other threads stop too") {
     if (i == 1) {
       both = true;
       while (!thrown) std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
-  CHECK_THROWS_AS(pool.run(100000, call), std::runtime_error);
-  CHECK(calls < 100000);
+  CHECK_THROWS_AS(pool.run(10000, call), std::runtime_error);
+  CHECK(calls < 10000);
 }
 
 TEST_CASE("a run within a run") {
