@@ -187,6 +187,70 @@ TEST_CASE("relative errors of channels that have long forgotten") {
   CHECK(found.weights == std::vector<double>(3, 0.0));
 }
 
+// A function of double alone: its digits end at 16, and nothing is known between the samples.
+struct scaled_kernel {
+  double scale, rate;
+  template <ebb::real_scalar Real>
+  Real operator()(const Real& lag) const {
+    const double tau = static_cast<double>(lag);
+    return Real(scale * (rate > 0 ? std::exp(-rate * tau) : std::cos(rate * tau)));
+  }
+};
+
+TEST_CASE("relative errors of a target that falls far") {
+  // c = 0 has a relative error of 1: no lower bound may exceed it.
+  approx::approximation_options options;
+  options.kind = approx::error_kind::relative;
+  options.tolerance = 1e-2;
+  for (const index_t n : {4, 8, 16}) {
+    INFO(n << " channels");
+    const auto found = approx::best_weights(geometric(n, 400, 2), scaled_kernel{1, 1},
+                                            approx::lag_set::continuous(200), options);
+    CHECK(found.error_lower <= 1);
+    CHECK(found.error_lower > 0.5);
+    CHECK(found.basis == approx::evidence::sampled);
+  }
+  // Where the target crosses 0 there is no relative error.
+  CHECK_THROWS_WITH_AS((void)approx::best_weights(geometric(4, 100), scaled_kernel{1, -0.1},
+                                                  approx::lag_set::continuous(100), options),
+                       doctest::Contains("does not cross 0"), ebb::domain_error);
+}
+
+TEST_CASE("small targets are small, not hopeless") {
+  const auto lags = approx::lag_set::continuous(100);
+  const auto one = approx::best_weights(geometric(5, 100, 1), scaled_kernel{1, 0.3}, lags);
+  const auto small = approx::best_weights(geometric(5, 100, 1), scaled_kernel{1e-280, 0.3}, lags);
+  CHECK(small.digits == one.digits);
+  CHECK(small.error_upper == doctest::Approx(1e-280 * one.error_upper).epsilon(1e-6));
+  CHECK(small.error_lower == doctest::Approx(1e-280 * one.error_lower).epsilon(1e-6));
+}
+
+TEST_CASE("an error that need not be known better ends the work") {
+  // In the span the error is 0, which no digits bound to a relative width.
+  approx::approximation_options options;
+  options.least_error = 1e-10;
+  const auto lags = approx::lag_set::continuous(100);
+  const auto within = approx::best_weights(listed({0.125, 0.5, 1}), combination(), lags, options);
+  CHECK(within.error_upper <= 1e-10);
+  CHECK(within.digits == 16);
+  // 20 channels take more than double; that they miss 1e-12 is plain with fewer, as it is with C = 2.
+  const approx::power_law f(0.5);
+  const auto known = approx::best_weights(geometric(20, 100, 1), f, lags);
+  CHECK(known.digits > 16);
+  options = {};
+  options.most_error = 1e-12;
+  const auto beyond = approx::best_weights(geometric(20, 100, 1), f, lags, options);
+  CHECK(beyond.digits == 16);
+  CHECK(beyond.error_lower > 1e-12);
+  CHECK(beyond.error_lower <= known.error_upper);
+  const auto capped = approx::bounded_weights(geometric(20, 100, 1), f, lags, 2, options);
+  CHECK(capped.error_lower > 1e-12);
+  CHECK(capped.digits == 19);
+  options.most_error = -1;
+  CHECK_THROWS_AS((void)approx::best_weights(geometric(3, 100), f, lags, options),
+                  ebb::domain_error);
+}
+
 TEST_CASE("what cannot be certified says so") {
   const approx::power_law f(0.5);
   const auto lags = approx::lag_set::continuous(100);

@@ -47,9 +47,12 @@ TEST_CASE("alternation: the smallest of N + 1 alternating errors counts") {
     }
     humps.push_back(largest);
   }
-  CHECK(approx::detail::alternation_bound(error, 6) == doctest::Approx(humps[0]).epsilon(1e-8));
-  CHECK(approx::detail::alternation_bound(error, 5) == doctest::Approx(humps[1]).epsilon(1e-8));
-  CHECK(approx::detail::alternation_bound(error, 7) == 0);  // no eight alternating places
+  CHECK(approx::detail::alternation_bound(approx::detail::alternation(error, 6)) ==
+        doctest::Approx(humps[0]).epsilon(1e-8));
+  CHECK(approx::detail::alternation_bound(approx::detail::alternation(error, 5)) ==
+        doctest::Approx(humps[1]).epsilon(1e-8));
+  CHECK(approx::detail::alternation_bound(approx::detail::alternation(error, 7)) ==
+        0);  // no eight alternating places
 }
 
 TEST_CASE("duality by hand") {

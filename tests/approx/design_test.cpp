@@ -134,6 +134,29 @@ TEST_CASE("where the first guess of the number of channels is far off") {
   CHECK(design(turning, 1000, 1e-3, {.most_channels = 16}).channels == 0);
 }
 
+TEST_CASE("kernels that are 0, in the family, or small") {
+  const memory_design none = design([](double) { return 0.0; }, 1e3, 1e-3);
+  CHECK(none.channels == 1);
+  CHECK(none.summary() == "1 channel, 0.0e0");
+  // Rate 1 is the fastest of the pairs with A = 0.
+  const auto member = [](double tau) { return std::exp(-tau); };
+  for (const double horizon : {30.0, 200.0}) {
+    const memory_design exact = design(member, horizon, 1e-3, {.kind = error_kind::relative});
+    CHECK(exact.channels == 2);
+    CHECK(exact.fewest);
+    CHECK(exact.error_upper <= 1e-12);
+    CHECK(exact.fast_end == 0);
+    for (const double lag : {1.0, 0.7 * horizon, horizon})
+      CHECK(std::abs(exact.sum(lag) / member(lag) - 1) <= 1e-11);
+  }
+  const auto kernel = [](double tau) { return 1 / tau; };
+  const auto tiny = [](double tau) { return 1e-300 / tau; };
+  const memory_design usual = design(kernel, 1e3, 1e-4), small = design(tiny, 1e3, 1e-304);
+  CHECK(small.channels == usual.channels);
+  CHECK(small.fewest);
+  CHECK(small.error_upper == doctest::Approx(1e-300 * usual.error_upper).epsilon(1e-4));
+}
+
 TEST_CASE("values whose squares overflow promise nothing") {
   const memory_design made = design([](double tau) { return 1e300 / tau; }, 1e3, 1e296);
   CHECK(std::isfinite(made.weights_l1));

@@ -26,6 +26,8 @@ enum class evidence {
 struct approximation_options {
   error_kind kind = error_kind::absolute;
   double tolerance = 2e-5;              ///< wanted (upper - lower) / upper, >= 1e-6
+  double least_error = 0;               ///< an error that is known to be this small, or larger
+  double most_error = HUGE_VAL;         ///< than this, need not be known better: >= 0 both
   int most_digits = 400;                ///< of the arithmetic; more is refused, not tried
   std::function<bool()> interrupted{};  ///< asked now and then; true ends the work early
 };
@@ -52,6 +54,11 @@ struct [[nodiscard]] approximation {
   void raise_lower(double bound) {
     if (bound > error_upper) bound = bound <= error_upper * (1 + 1e-10) ? error_upper : 0;
     if (bound > error_lower) error_lower = bound;
+  }
+
+  /// Whether the error is outside what the options want to know well.
+  bool beyond(const approximation_options& options) const {
+    return error_upper <= options.least_error || error_lower > options.most_error;
   }
 
   /// Whether both bounds hold everywhere and agree to the given relative width.

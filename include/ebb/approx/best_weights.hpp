@@ -193,7 +193,10 @@ class ladder {
   template <real_scalar Real, int Digits>
   void attempt(double digits_to_resolve) {
     const bool relative = options_.kind == error_kind::relative;
-    const sample_plan plan = plan_samples(basis_, lags_, digits_to_resolve);
+    sample_plan plan = plan_samples(basis_, lags_, digits_to_resolve);
+    if (relative)
+      for (const Target& target : targets_)
+        split_for(plan, target, basis_.size(), digits_to_resolve);
     sampled_basis<Real> samples(basis_, plan, options_.interrupted);
     if (samples.rows == 0 || (!relative && !samples.factorise(options_.interrupted))) return;
     double next = 0;
@@ -216,14 +219,14 @@ class ladder {
         return certify<Basis::chebyshev_system>(problem, used, targets_[i], row_at, options_);
       };
       certified_weights checked = check();
-      if (checked.quiet && !checked.meets(options_.tolerance) && many_digits<Real>) {
+      if (checked.quiet && !checked.settles(options_) && many_digits<Real>) {
         full_exchange(problem, row_at, 0.02 * options_.tolerance, options_.interrupted);
         checked = check();
       }
       if (std::isnan(checked.result.weights_l1)) continue;  // values whose squares overflow
       checked.result.digits = Digits;
       next = std::max(next, checked.digits_to_resolve);
-      settled_[i] = checked.quiet && checked.meets(options_.tolerance);
+      settled_[i] = checked.settles(options_);
       const auto width = [](const approximation& a) { return a.error_upper - a.error_lower; };
       if (settled_[i] || width(checked.result) < width(results[i]))
         results[i] = std::move(checked.result);
@@ -250,6 +253,10 @@ void require_approximable(const Basis& basis, const lag_set& lags,
                               "need whole lags for functions of whole positions");
   ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
                               "need 1e-6 <= tolerance < 1", options.tolerance);
+  ebb::detail::require_domain(options.least_error >= 0, where, "need least_error >= 0",
+                              options.least_error);
+  ebb::detail::require_domain(options.most_error >= 0, where, "need most_error >= 0",
+                              options.most_error);
   ebb::detail::require_domain(options.most_digits >= 16, where, "need most_digits >= 16",
                               options.most_digits);
 }

@@ -167,11 +167,13 @@ template <real_scalar Real, int Digits, basis_functions Basis, class Target>
 void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags, double l1_bound,
                    const approximation_options& options, approximation& result) {
   using ebb::detail::abs;
-  if (Digits > options.most_digits || result.certified(options.tolerance)) return;
-  const sample_plan plan = plan_samples(basis, lags, Digits + 2);
+  if (Digits > options.most_digits || result.certified(options.tolerance) || result.beyond(options))
+    return;
+  const bool relative = options.kind == error_kind::relative;
+  sample_plan plan = plan_samples(basis, lags, Digits + 2);
+  if (relative) split_for(plan, target, basis.size(), Digits + 2);
   sampled_basis<Real> samples(basis, plan, options.interrupted);
   if (samples.rows == 0) return;
-  const bool relative = options.kind == error_kind::relative;
   if (relative) {
     std::vector<Real> factors;
     for (const Real& lag : samples.lags) factors.push_back(Real(Real(1) / target(lag)));
@@ -213,7 +215,10 @@ void climb_bounded(const Basis& basis, const Target& target, const lag_set& lags
     const sampled_functions error = problem.residual(scale, noise);
     const location worst = worst_of(error.alternating_extrema());
     const double largest = static_cast<double>(scale) * std::abs(worst.value);
-    if (largest <= static_cast<double>(simplex.level()) * (1 + 0.02 * options.tolerance)) break;
+    const double level = static_cast<double>(simplex.level());
+    if (largest <= level * (1 + 0.02 * options.tolerance) || largest < options.least_error ||
+        level > options.most_error * (1 + 1e-9))
+      break;
     if (!simplex.enter(side_of(worst))) break;
   }
 

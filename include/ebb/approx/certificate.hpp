@@ -134,6 +134,14 @@ ellipse_bound interpolation_bound(const sample_plan& plan, const Target& target,
         log_target = target.log_sup(nearest, farthest);
       else
         log_scale = -target.log_inf(nearest, farthest);
+    } else {
+      // As large as at the ends of the interval, for want of better: the result is `sampled`.
+      const double low = std::abs(static_cast<double>(target(i.lag_of(-1)))),
+                   high = std::abs(static_cast<double>(target(i.lag_of(1))));
+      if (kind == error_kind::absolute)
+        log_target = std::log(std::max(low, high));
+      else
+        log_scale = -std::log(std::min(low, high));
     }
     const double size = std::exp(log_target) + weights_l1 * std::exp(log_scale);
     const double decay = std::pow(rho, -static_cast<double>(piece.nodes));
@@ -143,15 +151,24 @@ ellipse_bound interpolation_bound(const sample_plan& plan, const Target& target,
   return worst;
 }
 
-/// The largest of min |e| over N + 1 alternating places of the error: a lower bound of the best
-/// error in a Chebyshev system (de la Vallee Poussin).
-inline double alternation_bound(const sampled_functions& error, index_t channels) {
+/// N + 1 places where the error alternates in sign, as large there as can be; none where it does
+/// not alternate so often.
+inline std::vector<location> alternation(const sampled_functions& error, index_t channels) {
   std::vector<location> extrema = error.alternating_extrema();
   const auto wanted = static_cast<std::size_t>(channels + 1);
-  if (extrema.size() < wanted) return 0;
+  if (extrema.size() < wanted) return {};
   thin(extrema, wanted);
-  double smallest = HUGE_VAL;
-  for (const location& e : extrema) smallest = std::min(smallest, std::abs(e.value));
+  return extrema;
+}
+
+/// The smallest |e| of an alternation, or 0 where its signs do not alternate: a lower bound of the
+/// best error in a Chebyshev system (de la Vallee Poussin).
+inline double alternation_bound(const std::vector<location>& places) {
+  double smallest = places.empty() ? 0 : HUGE_VAL;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    smallest = std::min(smallest, std::abs(places[i].value));
+    if (i > 0 && (places[i].value > 0) == (places[i - 1].value > 0)) return 0;
+  }
   return smallest;
 }
 
@@ -161,8 +178,12 @@ struct certified_weights {
   bool quiet = false;  ///< rounding and interpolation stay below a quarter of the tolerance
   double digits_to_resolve = 0;  ///< decimal digits that samples of such weights and errors need
 
-  bool meets(double tolerance) const {
-    return result.error_upper - result.error_lower <= tolerance * result.error_upper;
+  bool meets(const approximation_options& options) const {
+    return result.error_upper - result.error_lower <= options.tolerance * result.error_upper;
+  }
+  /// Nothing more is to be found: the bounds are as close as they shall be, or close enough.
+  bool settles(const approximation_options& options) const {
+    return (quiet && meets(options)) || result.beyond(options);
   }
 };
 
@@ -176,19 +197,33 @@ certified_weights certify(const weights_problem<Real>& problem, const sampled_ba
   Real scale(0);
   double noise = 0;
   const sampled_functions error = problem.residual(scale, noise);
-  const double unit = static_cast<double>(scale);
+  const double unit = static_cast<double>(scale), rounding = noise;
   found.weights_l1 = static_cast<double>(problem.weights_l1());
   const ellipse_bound outside =
       interpolation_bound(samples.plan, target, options.kind, found.weights_l1);
   noise += outside.remainder;
   const double seen = unit * error.maximum(0.02 * options.tolerance).second;
   found.error_upper = seen + noise;
-  checked.digits_to_resolve = 8 + std::log10(std::max(outside.size, 1 + found.weights_l1) / seen);
+  const double size = static_cast<double>(problem.target_size()) + found.weights_l1;
+  checked.digits_to_resolve = 8 + std::log10(std::max(outside.size, size) / seen);
   checked.quiet = noise <= 0.25 * options.tolerance * found.error_upper;
-  if constexpr (ChebyshevSystem)
-    found.raise_lower(unit * alternation_bound(error, samples.size) - noise);
+  if constexpr (ChebyshevSystem) {
+    std::vector<location> places = alternation(error, samples.size);
+    if constexpr (analytic_target<Target>) {
+      found.raise_lower(unit * alternation_bound(places) - noise);
+    } else {
+      // Nothing bounds what the interpolants miss: the error itself, there.
+      for (location& place : places) {
+        const std::vector<Real> row = row_at(place.lag);
+        Real at = row.back();
+        for (std::size_t k = 0; k + 1 < row.size(); ++k) at -= Real(problem.weights[k] * row[k]);
+        place.value = static_cast<double>(at);
+      }
+      found.raise_lower(alternation_bound(places) - rounding);
+    }
+  }
   // Without that property, or where multipliers below the rounding of double hide the alternation:
-  if (checked.quiet && !checked.meets(options.tolerance) && !problem.reference.empty()) {
+  if (checked.quiet && !checked.settles(options) && !problem.reference.empty()) {
     std::vector<std::vector<Real>> rows;
     for (const location& where : problem.reference) rows.push_back(row_at(where.lag));
     // The errors of the best weights and of ours are at most the upper bound each on these lags.

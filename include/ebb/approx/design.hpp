@@ -62,7 +62,7 @@ struct [[nodiscard]] memory_design {
   std::string summary() const {
     if (interrupted) return "interrupted";
     if (channels == 0) return "not within the channels allowed";
-    int exponent = static_cast<int>(std::floor(std::log10(error_upper)));
+    int exponent = error_upper > 0 ? static_cast<int>(std::floor(std::log10(error_upper))) : 0;
     double digits = std::ceil(error_upper / std::pow(10.0, exponent - 1) * (1 - 1e-12));
     if (digits >= 100) digits = 10, ++exponent;
     char text[64];
@@ -98,7 +98,11 @@ class design_search {
  public:
   design_search(const Target& target, double horizon, double tolerance,
                 const design_options& options)
-      : target_(target), horizon_(horizon), tolerance_(tolerance), options_(options) {}
+      : target_(target), horizon_(horizon), tolerance_(tolerance), options_(options) {
+    if (options.kind == error_kind::relative)
+      for (int i = 63; i > 0 && size_at(easy_) < 1e-6 * size_at(1); --i)
+        easy_ = std::pow(horizon, i / 64.0);
+  }
 
   // From the estimate on in strides that double, then by halving: all sizes in turn would take
   // minutes where none suffices.
@@ -133,6 +137,7 @@ class design_search {
 
  private:
   bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+  double size_at(double lag) const { return std::abs(static_cast<double>(target_(lag))); }
   // A sum channel is not alone.
   index_t least() const {
     return options_.family == memory_family::position_adaptive && options_.two_ended.sum_channel
@@ -147,8 +152,7 @@ class design_search {
   // -log E is about pi^2 N / (log T + A + B), or of free rates over log(4 T).
   index_t estimate() const {
     const double ends = options_.family == memory_family::minimax ? std::numbers::ln2 * 2 : 3;
-    const double size = std::abs(static_cast<double>(target_(1.0)));
-    const double wanted = std::max(0.5, -std::log(tolerance_ / size));
+    const double wanted = std::max(0.5, -std::log(tolerance_ / size_at(1)));
     const double span = std::log(std::min(horizon_, 1e12)) + ends;
     return static_cast<index_t>(std::min(1e6, wanted * span / 9.87 + 1));
   }
@@ -159,17 +163,28 @@ class design_search {
     if (options_.family != memory_family::two_ended) return good(best(n));
     for (const auto& [fast, slow] : pairs(n)) {
       if (interrupted()) return false;
-      if (good(geometric(n, fast, slow, 1e-2))) return true;
+      if (good(geometric(n, fast, slow, {1e-2, 2}))) return true;
     }
     return false;
   }
-  bool good(const design_step& step) const {
-    // What the sums of double may lose beside the error that was proved.
-    const double scale = options_.kind == error_kind::relative
-                             ? std::abs(static_cast<double>(target_(horizon_)))
-                             : 1;
-    const double lost = static_cast<double>(step.rates.size() + 2) * 0x1p-53 * step.weights_l1;
-    return step.upper + lost / scale <= tolerance_;
+  bool good(const design_step& step) const { return step.upper + lost(step) <= tolerance_; }
+
+  // What sums of double may lose beside the error that was proved: N + 2 roundoffs of sum |c_k|
+  // e^(-r_k tau), or of that over |f|, looked at here and there.
+  double lost(const design_step& step) const {
+    double size = step.weights_l1;
+    if (options_.kind == error_kind::relative && step.sum.weights.empty()) {
+      size /= size_at(horizon_);  // channels of a taper are no exponentials
+    } else if (options_.kind == error_kind::relative) {
+      exponential_sum sizes = step.sum;
+      for (double& c : sizes.weights) c = std::abs(c);
+      size = 0;
+      for (int i = 0; i <= 64; ++i) {
+        const double lag = std::pow(horizon_, i / 64.0);
+        size = std::max(size, sizes(lag) / size_at(lag));
+      }
+    }
+    return static_cast<double>(step.rates.size() + 2) * 0x1p-53 * size;
   }
 
   const design_step& best(index_t n) {
@@ -182,11 +197,11 @@ class design_search {
       double lower = HUGE_VAL;
       for (const auto& [fast, slow] : pairs(n)) {
         if (interrupted()) break;
-        design_step one = geometric(n, fast, slow, 1e-2);
+        design_step one = geometric(n, fast, slow, {1e-2, wide});
         lower = std::min(lower, one.lower);
         if (one.upper < step.upper) step = std::move(one);
       }
-      step = geometric(n, step.fast_end, step.slow_end, 2e-5);
+      step = geometric(n, step.fast_end, step.slow_end, {2e-5, wide});
       step.lower = std::min(step.lower, lower);  // no pair is better than this
     }
     return best_[n] = std::move(step);
@@ -210,21 +225,45 @@ class design_search {
     return all;
   }
 
-  approximation_options settings(double width) const {
-    return {.kind = options_.kind, .tolerance = width, .interrupted = options_.interrupted};
+  // How well an error is to be known: to a relative width, where it is within a factor of the
+  // tolerance.
+  struct precision {
+    double width, factor;
+  };
+  static constexpr double wide = 1e3;
+
+  approximation_options settings(const precision& wanted) const {
+    return {.kind = options_.kind,
+            .tolerance = wanted.width,
+            .least_error = tolerance_ / wanted.factor,
+            .most_error = tolerance_ * wanted.factor,
+            .interrupted = options_.interrupted};
   }
   // Free weights, or bounded ones where those exceed the cap.
   template <class Basis>
-  approximation weigh(const Basis& basis, const lag_set& lags, double width, double cap) const {
-    approximation found = best_weights(basis, target_, lags, settings(width));
-    if (!(found.weights_l1 > cap) || interrupted()) return found;
-    return bounded_weights(basis, target_, lags, cap, settings(width));
+  approximation weigh(const Basis& basis, const lag_set& lags, const precision& wanted,
+                      double cap) const {
+    const approximation_options set = settings(wanted);
+    approximation found = best_weights(basis, target_, lags, set);
+    if (!(found.weights_l1 > cap) || found.error_lower > set.most_error || interrupted())
+      return found;
+    return bounded_weights(basis, target_, lags, cap, set);
   }
 
-  design_step geometric(index_t n, double fast, double slow, double width) const {
+  design_step geometric(index_t n, double fast, double slow, const precision& wanted) const {
     const auto spectrum = geometric_spectrum::extended(horizon_, fast, slow);
-    const approximation found = weigh(exponential_basis(spectrum, n), lag_set::continuous(horizon_),
-                                      width, options_.most_weights);
+    const exponential_basis basis(spectrum, n);
+    if (easy_ < horizon_) {
+      const double lower =
+          weigh(basis, lag_set::continuous(easy_), wanted, options_.most_weights).error_lower;
+      if (lower > tolerance_) {
+        design_step missed;
+        missed.lower = lower;
+        return missed;
+      }
+    }
+    const approximation found =
+        weigh(basis, lag_set::continuous(horizon_), wanted, options_.most_weights);
     const std::vector<double> rates = rates_of<double>(spectrum, n);
     return {found.error_lower,
             found.error_upper,
@@ -266,7 +305,7 @@ class design_search {
       const taper_basis basis(geometric_spectrum::extended(horizon_, options_.two_ended.fast_end,
                                                            options_.two_ended.slow_end),
                               n, horizon_, static_cast<double>(t), taper);
-      const approximation found = weigh(basis, lag_set::integer(lags), 1e-2,
+      const approximation found = weigh(basis, lag_set::integer(lags), {1e-2, wide},
                                         std::min(options_.most_weights, most_tapered_weights));
       worst.lower = std::max(worst.lower, found.error_lower);
       worst.upper = std::max(worst.upper, found.error_upper);
@@ -282,6 +321,8 @@ class design_search {
 
   const Target target_;
   double horizon_, tolerance_;
+  // Lags whose relative errors need few digits: what misses the tolerance there misses it.
+  double easy_ = horizon_;
   const design_options& options_;
   std::map<index_t, design_step> best_;
 };

@@ -144,6 +144,7 @@ inline std::vector<location> first_reference(const sample_plan& plan,
 inline exchange_result exchange(const sampled_functions& functions, const Eigen::MatrixXd& values) {
   const Eigen::Index n = values.cols() - 1;
   exchange_result result;
+  result.coefficients = Eigen::VectorXd::Zero(n);  // where no round arrives at numbers
   std::vector<location> reference = detail::first_reference(functions.plan(), values);
   bool one_at_a_time = false;
   double previous_level = 0, best_gap = HUGE_VAL;
@@ -153,6 +154,7 @@ inline exchange_result exchange(const sampled_functions& functions, const Eigen:
     Eigen::VectorXd combination(n + 1);
     combination << -levelled.coefficients, 1;
     std::vector<location> extrema = functions.combined(combination).alternating_extrema();
+    if (!combination.allFinite() || extrema.empty()) break;
     const auto worst = std::max_element(
         extrema.begin(), extrema.end(),
         [](const location& a, const location& b) { return std::abs(a.value) < std::abs(b.value); });

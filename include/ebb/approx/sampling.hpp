@@ -40,6 +40,13 @@ struct sample_plan {
   }
 };
 
+/// Nodes that resolve `digits` decimal digits of functions of `channels` in an interval.
+inline index_t nodes_for(const lag_interval& interval, index_t channels, double digits) {
+  const double rho = bernstein_ellipse(interval.semi_minor_axis());
+  const double nodes = (digits + 1 - std::log10((rho - 1) / 4)) / std::log10(rho) + 2;
+  return std::max(static_cast<index_t>(std::ceil(nodes)), 2 * channels + 16);
+}
+
 /// Sampling that resolves `digits` decimal digits of every function in every interval.
 ///
 /// Whole lags: the first 2N + 32 (and, for functions that change near the largest lag, the last as
@@ -48,14 +55,9 @@ template <basis_functions Basis>
 sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits) {
   sample_plan plan;
   plan.kind = lags.kind();
-  const auto nodes_of = [&](const lag_interval& i) {
-    const double rho = bernstein_ellipse(i.semi_minor_axis());
-    const double nodes = (digits + 1 - std::log10((rho - 1) / 4)) / std::log10(rho) + 2;
-    return std::max(static_cast<index_t>(std::ceil(nodes)), 2 * basis.size() + 16);
-  };
   const auto add_intervals = [&](double first, double last) {
     for (const lag_interval& i : basis.intervals(first, last))
-      plan.pieces.push_back({i, nodes_of(i)});
+      plan.pieces.push_back({i, nodes_for(i, basis.size(), digits)});
   };
   if (lags.kind() == lag_kind::continuous) {
     add_intervals(1, lags.last());
@@ -73,6 +75,37 @@ sample_plan plan_samples(const Basis& basis, const lag_set& lags, double digits)
   plan.pieces.clear();
   plan.runs.assign(1, {1, last});
   return plan;
+}
+
+/// The same plan with its intervals halved until a target varies by a factor of 1e3 at the most in
+/// each: functions over such a target, as in a relative error, are resolved as well.
+template <class Target>
+void split_for(sample_plan& plan, const Target& target, index_t channels, double digits) {
+  const auto log_size = [&](double u, const lag_interval& i) {
+    const double lag = i.anchor == 0 ? std::exp(u) : i.anchor - std::exp(u);
+    return std::log(std::abs(static_cast<double>(target(lag))));
+  };
+  const double most = std::log(1e3);
+  std::vector<sample_plan::piece> open(plan.pieces.rbegin(), plan.pieces.rend());
+  plan.pieces.clear();
+  while (!open.empty()) {
+    const sample_plan::piece piece = open.back();
+    const lag_interval& i = piece.interval;
+    open.pop_back();
+    const double middle = i.u_of(0);
+    const double at_low = log_size(i.low, i), at_high = log_size(i.high, i),
+                 at_middle = log_size(middle, i);
+    const double varies =
+        std::max({at_low, at_high, at_middle}) - std::min({at_low, at_high, at_middle});
+    if (!(varies > most) || i.high - i.low < 1e-3) {
+      plan.pieces.push_back(piece);
+      continue;
+    }
+    lag_interval lower = i, upper = i;
+    lower.high = upper.low = middle;
+    for (const lag_interval& half : {upper, lower})
+      open.push_back({half, nodes_for(half, channels, digits + 3)});
+  }
 }
 
 /// A basis on a sample plan in precision Real: Phi = Q R, Q with orthonormal columns.

@@ -32,9 +32,17 @@ class weights_problem {
               (kind == error_kind::absolute || values_[i] != Real(0)),
           "best_weights", "need a target that is finite, and not 0 for relative errors, at lag",
           static_cast<double>(samples.lags[i]));
-      if (kind == error_kind::relative) values_[i] = Real(1);
+      ebb::detail::require_domain(
+          kind == error_kind::absolute || samples.plan.kind == lag_kind::integer ||
+              (values_[i] > Real(0)) == (values_[0] > Real(0)),
+          "best_weights", "need a target that does not cross 0 for relative errors, at lag",
+          static_cast<double>(samples.lags[i]));
     }
+    if (kind == error_kind::relative) values_.assign(values_.size(), Real(1));
   }
+
+  /// The largest |f| of the samples; 1 for relative errors.
+  Real target_size() const { return largest(values_); }
 
   /// Best weights by exchange in double, in the orthonormal columns.
   void solve() {
