@@ -69,8 +69,8 @@ class error_of_sum {
   static constexpr bool exact_target = answers_in<Target, Real>;
 
   error_of_sum(const Sum& sum, const Target& target, double first, double last,
-               const sum_error_options& options)
-      : sum_(sum), target_(target), first_(first), last_(last), options_(options) {
+               const sum_error_options& options, const char* where)
+      : where_(where), sum_(sum), target_(target), first_(first), last_(last), options_(options) {
     look(first, nullptr);
     look(last, nullptr);
     const int points = 64 + 4 * static_cast<int>(sum.rates.size());
@@ -127,9 +127,9 @@ class error_of_sum {
     lag = std::clamp(lag, first_, last_);
     const Real f = target_at(lag);
     const double size = std::abs(static_cast<double>(f));
-    ebb::detail::require_domain(std::isfinite(size), where, "need a target that is finite, at lag",
+    ebb::detail::require_domain(std::isfinite(size), where_, "need a target that is finite, at lag",
                                 lag, size);
-    ebb::detail::require_domain(!relative() || size >= std::numeric_limits<double>::min(), where,
+    ebb::detail::require_domain(!relative() || size >= std::numeric_limits<double>::min(), where_,
                                 "need |f| >= 2.3e-308 for relative errors, at lag", lag, size);
     const rounded<Real> s = evaluate<Real>(sum_, lag);
     const double unit = static_cast<double>(unit_roundoff<Real>);
@@ -137,7 +137,7 @@ class error_of_sum {
     const Real e = relative() ? Real(Real(f - s.value) / f) : Real(f - s.value);
     const double by = relative() ? 1 / size : 1;
     const double magnitude = std::abs(static_cast<double>(e));
-    ebb::detail::require_domain(std::isfinite(magnitude + s.error * by), where,
+    ebb::detail::require_domain(std::isfinite(magnitude + s.error * by), where_,
                                 "need an error that double can hold, at lag", lag, magnitude);
     const double from_target =
         (target_roundoffs + exp_roundoffs<Real>)*its_unit * size * by + 4 * unit * magnitude;
@@ -190,12 +190,12 @@ class error_of_sum {
       return;
     }
     ebb::detail::require_domain(
-        needed <= 160, where,
+        needed <= 160, where_,
         analytic_target<Target>
             ? "need finite bounds of the target (log_sup, log_inf), not far from its size, near lag"
             : "need a target that does not come near 0, for relative errors, near lag",
         std::exp(low));
-    ebb::detail::require_domain(plan.pieces.size() < 10000, where,
+    ebb::detail::require_domain(plan.pieces.size() < 10000, where_,
                                 "need fewer oscillations, or a target whose bounds are closer, up "
                                 "to lag",
                                 std::exp(high));
@@ -227,8 +227,7 @@ class error_of_sum {
     return std::min(worst, 0.5);
   }
 
-  static constexpr const char* where = "sum_error";
-
+  const char* where_;
   const Sum& sum_;
   const Target& target_;
   double first_, last_;
@@ -240,8 +239,7 @@ class error_of_sum {
 
 template <class Sum, class Target>
 error_bounds bound_error(const Sum& sum, const Target& target, double first, double last,
-                         const sum_error_options& options) {
-  constexpr const char* where = "sum_error";
+                         const sum_error_options& options, const char* where) {
   sum.check(where);
   require_interval(first, last, where);
   for (const auto& r : sum.rates)
@@ -254,13 +252,13 @@ error_bounds bound_error(const Sum& sum, const Target& target, double first, dou
   ebb::detail::require_domain(options.most_digits >= 16, where, "need most_digits >= 16",
                               options.most_digits);
   bool more_digits = false;
-  error_bounds found =
-      error_of_sum<double, Sum, Target>(sum, target, first, last, options).bounds(more_digits);
+  error_bounds found = error_of_sum<double, Sum, Target>(sum, target, first, last, options, where)
+                           .bounds(more_digits);
   if (more_digits && options.most_digits >= 19)
-    found = error_of_sum<long double, Sum, Target>(sum, target, first, last, options)
+    found = error_of_sum<long double, Sum, Target>(sum, target, first, last, options, where)
                 .bounds(more_digits);
   if (more_digits && options.most_digits >= 50)
-    found = error_of_sum<multiprecision<50>, Sum, Target>(sum, target, first, last, options)
+    found = error_of_sum<multiprecision<50>, Sum, Target>(sum, target, first, last, options, where)
                 .bounds(more_digits);
   return found;
 }
@@ -268,8 +266,7 @@ error_bounds bound_error(const Sum& sum, const Target& target, double first, dou
 /// Largest error on samples, evaluated in long double.
 template <class Sum>
 error_bounds bound_error(const Sum& sum, std::span<const double> lags,
-                         std::span<const double> values, error_kind kind) {
-  constexpr const char* where = "sum_error";
+                         std::span<const double> values, error_kind kind, const char* where) {
   sum.check(where);
   ebb::detail::require_shape(lags.size() == values.size() && !lags.empty(), where,
                              "need as many values as lags, at least one (got, lags)", values.size(),
@@ -324,7 +321,7 @@ error_bounds bound_error(const Sum& sum, std::span<const double> lags,
 template <class Target>
 error_bounds sum_error(const exponential_sum& sum, const Target& target, double first, double last,
                        const sum_error_options& options = {}) {
-  return detail::bound_error(sum, target, first, last, options);
+  return detail::bound_error(sum, target, first, last, options, "sum_error");
 }
 
 /// The same for damped oscillations.
@@ -332,7 +329,7 @@ error_bounds sum_error(const exponential_sum& sum, const Target& target, double 
 template <class Target>
 error_bounds sum_error(const complex_exponential_sum& sum, const Target& target, double first,
                        double last, const sum_error_options& options = {}) {
-  return detail::bound_error(sum, target, first, last, options);
+  return detail::bound_error(sum, target, first, last, options, "sum_error");
 }
 
 /// The largest error of a given sum on samples: max_i |v_i - s(tau_i)| (or / |v_i|).
@@ -345,14 +342,14 @@ error_bounds sum_error(const complex_exponential_sum& sum, const Target& target,
 inline error_bounds sum_error(const exponential_sum& sum, std::span<const double> lags,
                               std::span<const double> values,
                               error_kind kind = error_kind::absolute) {
-  return detail::bound_error(sum, lags, values, kind);
+  return detail::bound_error(sum, lags, values, kind, "sum_error");
 }
 
 /// The same for damped oscillations.
 inline error_bounds sum_error(const complex_exponential_sum& sum, std::span<const double> lags,
                               std::span<const double> values,
                               error_kind kind = error_kind::absolute) {
-  return detail::bound_error(sum, lags, values, kind);
+  return detail::bound_error(sum, lags, values, kind, "sum_error");
 }
 
 }  // namespace approx
