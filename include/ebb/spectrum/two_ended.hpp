@@ -59,7 +59,21 @@ class two_ended_spectrum {
   void fill(std::span<Real> rates) const {
     if (rates.empty()) return;
     const std::size_t first = options_.sum_channel ? 1 : 0;
-    geometric_.fill(rates.subspan(first));
+    const std::span<Real> others = rates.subspan(first);
+    if (!others.empty()) {
+      using Work = detail::working_t<Real>;
+      using detail::exp;
+      const rate_range& range = geometric_.range();
+      const bool one = others.size() == 1;
+      const Work middle =
+          one ? Work(exp(Work((range.template log_low<Work>() + range.template log_high<Work>()) /
+                              Work(2))))
+              : Work(1);
+      detail::require_rates_fit<Real>(one ? middle : range.template low<Work>(),
+                                      one ? middle : range.template high<Work>(),
+                                      "two_ended_spectrum::fill");
+    }
+    geometric_.fill(others);
     if (options_.sum_channel) rates[0] = Real(0);
   }
 
