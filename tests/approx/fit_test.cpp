@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -326,6 +327,84 @@ TEST_CASE("weights that are not negative") {
   const Eigen::VectorXd x = approx::non_negative_least_squares<double>(a, b);
   CHECK(x(0) == doctest::Approx(2.5).epsilon(1e-14));  // the slope -1 is not allowed: the mean
   CHECK(x(1) == 0);
+}
+
+TEST_CASE("noise: weights that cancel are seen, and bounded where that is asked") {
+  ebb::uniform_stream uniform(1);
+  std::vector<double> lags, values;
+  for (int i = 1; i <= 20; ++i) lags.push_back(i), values.push_back(2 * uniform.next() - 1);
+  const double mean = [&] {
+    double sum = 0;
+    for (const double v : values) sum += v * v;
+    return sum / 20;
+  }();
+  for (const auto norm : {fit_norm::least_squares, fit_norm::largest}) {
+    approx::fit_options options;
+    options.norm = norm;
+    const auto free = approx::fit(lags, values, 8, options);
+    CHECK(free.weights_l1 > 1e6);  // values are 1 at most
+    for (const double most : {1e4, 10.0, 1.0, 1e-3}) {
+      CAPTURE(most);
+      options.most_weights = most;
+      const auto found = approx::fit(lags, values, 8, options);
+      CHECK(found.weights_l1 <= most);
+      CHECK(found.weights_l1 == found.sum.weights_l1());
+      // All sums with weights up to `most` differ from 0 by that, and 0 has the samples as its error.
+      CHECK(found.error.upper <= 1 + most);
+      if (norm == fit_norm::least_squares) {
+        double squares = 0;
+        for (std::size_t i = 0; i < 20; ++i) squares += std::pow(values[i] - found.sum(lags[i]), 2);
+        CHECK(squares <= 20 * mean * (1 + 1e-9));  // no worse than no sum
+      }
+    }
+  }
+  // A bound that is met anyway changes nothing.
+  approx::fit_options wide;
+  wide.most_weights = 100;
+  const auto plain = approx::fit(approx::power_law(0.5), 1, 100, 4);
+  CHECK(approx::fit(approx::power_law(0.5), 1, 100, 4, wide).sum.weights == plain.sum.weights);
+  approx::fit_options none;
+  none.most_weights = 0;
+  CHECK_THROWS_AS((void)approx::fit(lags, values, 2, none), ebb::domain_error);
+}
+
+TEST_CASE("messages name fit, and what is wrong") {
+  const auto says = [](const auto& call, const char* words) {
+    std::string message;
+    try {
+      (void)call();
+    } catch (const ebb::domain_error& error) {
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.rfind("fit: ", 0) == 0);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  approx::fit_options relative;
+  relative.kind = error_kind::relative;
+  const auto decaying = [](double t) { return std::exp(-t); };
+  const auto found = approx::fit(decaying, 1, 200, 3, relative);
+  CHECK(found.error.upper <= 1e-13);
+  says([&] { return approx::fit(decaying, 1, 745, 3, relative); }, "2.3e-308");
+  says([&] { return approx::fit(approx::power_law(0.5), 1e-310, 1, 2); }, "1e-300");
+  says([&] { return approx::fit([](double) { return 1e301; }, 1, 2, 2); }, "1e300");
+  using list = std::vector<double>;
+  says([&] { return approx::fit(list{1e-310, 1, 2, 3}, list{1, 1, 1, 1}, 2); }, "1e-300");
+  says([&] { return approx::fit(list{1, 2, 3, 4}, list{1e301, 1, 1, 1}, 2); }, "1e300");
+  says(
+      [&] {
+        return approx::fit(list{1, 2, 3, 4}, list{1, 1, 1, 1e-310}, 2, relative);
+      },
+      "2.3e-308");
+  // Powers over 200 orders of magnitude: few channels reach little, but the bounds hold.
+  const auto wide = approx::fit(approx::power_law(0.5), 1e-100, 1e100, 4, relative);
+  CHECK(wide.error.upper >= wide.error.lower);
+  CHECK(wide.error.upper <= 1.001);  // no sum at all has 1
+  // One outlier of any size: a result or a refusal, no crash.
+  list lags, outlier;
+  for (int i = 1; i <= 20; ++i) lags.push_back(i), outlier.push_back(i == 4 ? 1e300 : 1);
+  CHECK(std::isfinite(approx::fit(lags, outlier, 3).error.upper));
+  CHECK(approx::fit(lags, list(20, 0.0), 3).sum.channels() == 0);
 }
 
 TEST_CASE("time has no unit") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -160,6 +161,159 @@ TEST_CASE("in a scan the fitted oscillations are the impulse response") {
     state = decay * state + (t == 0 ? 1.0 : 0.0);
     CHECK(std::abs((found.sum.weights[0] * state).real() - values[t]) <= 1e-13);
   }
+}
+
+/// What the call says when it throws a domain_error.
+template <class F>
+std::string message_of(const F& f) {
+  try {
+    (void)f();
+  } catch (const ebb::domain_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("multiple poles: rates next to each other, as good as weights in double let them be") {
+  // e^-t sinh(dt) / d is t e^-t to d^2 t^3 e^-t / 6 <= 0.224 d^2, and has two weights 1 / 2d: each
+  // rounded by u / 2d. e^-t (cosh(dt) - 1) 2 / d^2 is t^2 e^-t to d^2 t^4 e^-t / 12 <= 0.391 d^2,
+  // of weights with the sum of sizes 4 / d^2. Rates are rounded by u, which the weights see, once
+  // more. The best of both sorts, three times for a search that makes squares small, not maxima:
+  const double u = 0x1p-53;
+  double twofold = HUGE_VAL, threefold = HUGE_VAL;
+  for (double d = 1e-7; d < 0.1; d *= 1.1) {
+    twofold = std::min(twofold, 0.224 * d * d + 2 * u / d);
+    threefold = std::min(threefold, 0.391 * d * d + 8 * u / (d * d));
+  }
+  CHECK(twofold < 1e-10);
+  CHECK(threefold < 1e-7);
+  for (const double step : {1.0, 0.1})
+    for (const double first : {0.0, 1.0}) {
+      const auto lags = grid(first * step, step, 200);
+      std::vector<double> once, twice;
+      for (const double t : lags) {
+        once.push_back(t * std::exp(-t));
+        twice.push_back(t * t * std::exp(-t));
+      }
+      for (const ebb::index_t channels : {2, 3, 4}) {
+        CAPTURE(step);
+        CAPTURE(first);
+        CAPTURE(channels);
+        const auto found = approx::fit_uniform(lags, once, channels);
+        CHECK(found.sum.channels() == 2);
+        CHECK(found.error.upper <= 3 * twofold);
+        const auto more = approx::fit_uniform(lags, twice, channels);
+        if (channels == 2) {
+          // The sum of squares of the best c e^-rt + d t e^-rt, by trying r: two equal rates. A sum
+          // of two different ones is no better than that by more than its sum of squares is off.
+          double best = HUGE_VAL;
+          for (double r = 0.2; r < 2; r += 0.005) {
+            Eigen::MatrixXd a(200, 2);
+            Eigen::VectorXd b(200);
+            for (Eigen::Index i = 0; i < 200; ++i) {
+              const double t = lags[static_cast<std::size_t>(i)];
+              a.row(i) << std::exp(-r * t), t * std::exp(-r * t);
+              b(i) = twice[static_cast<std::size_t>(i)];
+            }
+            best = std::min(best, (a * a.colPivHouseholderQr().solve(b) - b).squaredNorm());
+          }
+          double squares = 0;
+          for (std::size_t i = 0; i < 200; ++i)
+            squares += std::pow(more.sum(lags[i]) - twice[i], 2);
+          CHECK(squares <= 1.001 * best);
+        } else {
+          CHECK(more.sum.channels() == 3);
+          CHECK(more.error.upper <= 3 * threefold);
+        }
+      }
+    }
+}
+
+TEST_CASE("oscillations are refused, but not slow turns that nothing is seen of") {
+  const auto lags = grid(0, 1, 200);
+  const auto cosine = [&](double turn) {
+    std::vector<double> values;
+    for (const double t : lags) values.push_back(std::exp(-t / 20) * std::cos(turn * t));
+    return values;
+  };
+  const auto said = message_of([&] { return approx::fit_uniform(lags, cosine(0.3), 2); });
+  CAPTURE(said);
+  CHECK(said.rfind("fit_uniform: ", 0) == 0);
+  CHECK(said.find("fit_oscillations") != std::string::npos);
+  for (const ebb::index_t channels : {2, 4, 8})
+    CHECK(!message_of([&] { return approx::fit_uniform(lags, cosine(0.01), channels); }).empty());
+  CHECK(approx::fit_oscillations(lags, cosine(0.01), 2).error.upper <= 1e-12);
+  // Half a period of it takes 62.8 lifetimes: e^-62.8 = 5e-28. Two real rates without the cosine's
+  // curvature: (t / 400 / 20)^2 e^-t/20 / 2, at most 4 e^-2 / 2 / 400 = 7e-4.
+  const auto slow = approx::fit_uniform(lags, cosine(0.05 / 20), 2);
+  CHECK(slow.sum.channels() == 2);
+  CHECK(slow.error.upper <= 7e-4);
+}
+
+TEST_CASE("impulses, zeros, sizes at the ends of double") {
+  const auto lags = grid(0, 1, 20);
+  const auto says = [](const std::string& message, const char* where, const char* words) {
+    CAPTURE(message);
+    CHECK(message.rfind(std::string(where) + ": ", 0) == 0);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    std::vector<double> impulse(20, 0.0);
+    impulse[at] = 1;
+    says(message_of([&] { return approx::fit_uniform(lags, impulse, 4); }), "fit_uniform",
+         "impulse");
+    says(message_of([&] { return approx::fit_oscillations(lags, impulse, 4); }), "fit_oscillations",
+         at == 0 ? "impulse" : "need");
+  }
+  const std::vector<double> zeros(20, 0.0);
+  says(message_of([&] { return approx::fit_uniform(lags, zeros, 2); }), "fit_uniform", "all 0");
+  says(message_of([&] { return approx::fit_oscillations(lags, zeros, 2); }), "fit_oscillations",
+       "all 0");
+  const auto base = approx::fit_oscillations(
+      lags, sampled(complex_exponential_sum{{{0.1, -1}}, {{1, 0}}}, lags), 2);
+  for (const double size : {0x1p990, 0x1p-990}) {
+    auto values = sampled(complex_exponential_sum{{{0.1, -1}}, {{1, 0}}}, lags);
+    for (double& v : values) v *= size;
+    const auto found = approx::fit_oscillations(lags, values, 2);
+    REQUIRE(found.sum.channels() == 1);
+    CHECK(found.sum.rates == base.sum.rates);  // a power of 2 changes no digit
+    CHECK(std::abs(found.sum.weights[0] / size - base.sum.weights[0]) <= 1e-13);
+    auto real = sampled(exponential_sum{{0.1, 1}, {1, 2}}, lags);
+    for (double& v : real) v *= size;
+    const auto both = approx::fit_uniform(lags, real, 2);
+    CHECK(both.error.upper <= 1e-13 * size);
+  }
+  std::vector<double> large(20, 1e301);
+  says(message_of([&] { return approx::fit_uniform(lags, large, 2); }), "fit_uniform", "1e300");
+  says(message_of([&] { return approx::fit_oscillations(lags, large, 2); }), "fit_oscillations",
+       "1e300");
+  // One outlier of any size: no crash in the pencil.
+  std::vector<double> outlier = sampled(exponential_sum{{0.3}, {1}}, lags);
+  outlier[3] = 1e300;
+  says(message_of([&] { return approx::fit_uniform(lags, outlier, 3); }), "fit_uniform", "need");
+  // Weights count at lag 0, where this is e^(0.3 1e15).
+  says(message_of([&] {
+         return approx::fit_oscillations(grid(1e15, 1, 20),
+                                         sampled(exponential_sum{{0.3}, {1}}, lags), 1);
+       }),
+       "fit_oscillations", "nearer to 0");
+  approx::uniform_fit_options relative;
+  relative.kind = approx::error_kind::relative;
+  auto small = sampled(exponential_sum{{40.0}, {1}}, lags);  // e^-760
+  says(message_of([&] { return approx::fit_uniform(lags, small, 2, relative); }), "fit_uniform",
+       "2.3e-308");
+}
+
+TEST_CASE("the pencil alone: its domain") {
+  const std::vector<double> values{1, 0.5, 0.25, 0.125};
+  CHECK(approx::pencil_poles(values, 2, 1e-14).poles.size() == 1);
+  CHECK(approx::pencil_poles(std::vector<double>(4, 0.0), 2, 1e-14).poles.empty());
+  CHECK_THROWS_AS((void)approx::pencil_poles(values, 0, 1e-14), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::pencil_poles(values, 3, 1e-14), ebb::shape_error);
+  CHECK_THROWS_AS((void)approx::pencil_poles(std::vector<double>{}, 1, 1e-14), ebb::shape_error);
+  CHECK_THROWS_AS((void)approx::pencil_poles(values, 2, 0), ebb::domain_error);
+  const std::vector<double> bad{1, std::nan(""), 0.25, 0.125};
+  CHECK_THROWS_AS((void)approx::pencil_poles(bad, 2, 1e-14), ebb::domain_error);
 }
 
 TEST_CASE("poles that no channel has: refused by name, projected, dropped") {

@@ -156,3 +156,16 @@ TEST_CASE("domains of mixtures") {
   CHECK_THROWS_AS(of_density(1, 0.1, 1, 1e-6), ebb::domain_error);
   CHECK_THROWS_AS(of_density(0, 0.1, 1, 0.5), ebb::shape_error);  // no term is left
 }
+
+TEST_CASE("terms that have vanished leave no NaN, though rate times lag overflows") {
+  const approx::exponential_mixture mixture(approx::exponential_sum{{1, 1e308}, {2, 1}});
+  const auto f = mixture.jet(3.0);  // tau = e^3
+  const double x = std::exp(3.0), term = 2 * std::exp(-x);
+  CHECK(f.value == doctest::Approx(term).epsilon(1e-12));
+  CHECK(f.first == doctest::Approx(-x * term).epsilon(1e-12));
+  CHECK(f.second == doctest::Approx((x * x - x) * term).epsilon(1e-12));
+  CHECK(std::isfinite(mixture.roundoffs(3.0)));
+  const auto power = approx::power_law(1e200).jet(1.0);
+  CHECK(power.value == 0);
+  CHECK(power.second == 0);
+}

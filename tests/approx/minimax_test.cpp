@@ -278,6 +278,42 @@ TEST_CASE("errors below the rounding of double") {
   CHECK(seen > found.error_upper);  // what the sum has lost in double
 }
 
+TEST_CASE("more than 30 terms") {
+  // On [1, inf) errors fall slowly, so that double and long double see them. The lower bound is
+  // checked where the errors alternate, the upper one on a grid.
+  const approx::power_law f(0.5);
+  double before = approx::minimax(f, 30, HUGE_VAL, of(absolute, 1e-3)).error_lower;
+  for (const index_t terms : {31, 45, 60}) {
+    CAPTURE(terms);
+    const auto found = approx::minimax(f, terms, HUGE_VAL, of(absolute, 1e-3));
+    REQUIRE(found.converged);
+    REQUIRE(found.sum.channels() == terms);
+    CHECK(found.error_upper < before);
+    CHECK(found.error_upper - found.error_lower <= 1e-3 * found.error_upper);
+    before = found.error_lower;
+    const auto& t = found.reference;
+    REQUIRE(t.size() == static_cast<std::size_t>(2 * terms + 1));
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      const double e =
+          static_cast<double>(error_at(found.sum, f, static_cast<long double>(t[i]), absolute));
+      CHECK((i % 2 == 0 ? e : -e) >= found.error_lower * (1 - 1e-6) - found.rounding);
+    }
+    const double last = 10 * t.back();
+    CHECK(static_cast<double>(seen_error<long double>(found.sum, f, last, absolute, 20000)) <=
+          found.reached() * (1 + 1e-12));
+  }
+  // On [1, 2] they are far below long double: without more digits an empty result, at once.
+  auto options = of(absolute, 1e-3);
+  options.most_digits = 19;
+  for (const index_t terms : {60, 128}) {
+    const auto none = approx::minimax(f, terms, 2, options);
+    CHECK(!none.converged);
+    CHECK(none.sum.channels() == 0);
+    CHECK(none.error_lower == 0);
+    CHECK(none.error_upper == HUGE_VAL);
+  }
+}
+
 TEST_CASE("what cannot be had says so") {
   const approx::power_law f(1);
   SUBCASE("too few digits") {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <ebb/approx/best_weights.hpp>
@@ -116,6 +118,39 @@ TEST_CASE("wrong options are refused, and work can be interrupted") {
   CHECK(asked == 2);
   CHECK(fit.gain.power == 1);
   CHECK(std::isfinite(fit.error));
+}
+
+TEST_CASE("messages name fit_position_weights, and what is wrong") {
+  const double nan = std::nan("");
+  const std::vector<double> rates = {0.001, 0.01, 0.1, 1}, fast = {0.001, 100};
+  const auto says = [](const std::vector<double>& of, const auto& target, double power,
+                       const char* words) {
+    const auto taper = ebb::post_taper::relative(1000).bind(std::span<const double>(of));
+    std::string message;
+    try {
+      (void)ebb::approx::fit_position_weights(taper, target,
+                                              {.last = 500, .degree = 2, .power = power});
+    } catch (const ebb::domain_error& error) {
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.rfind("fit_position_weights: ", 0) == 0);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  for (const double bad : {nan, HUGE_VAL, -HUGE_VAL, 1e200}) {
+    says(
+        rates, [=](double) { return bad; }, 0.5, "target");
+    says(
+        rates, [=](double lag) { return lag > 5 ? bad : 1 / lag; }, 0.5, "target");
+    // A lag that only the last look at the errors sees: lags to 64 one by one.
+    says(
+        rates, [=](double lag) { return lag == 61 ? bad : 1 / lag; }, 0.5, "target");
+  }
+  const auto inverse = [](double lag) { return 1 / lag; };
+  says(rates, inverse, 1e3, "power");
+  says(fast, inverse, 1e3, "power");
+  says(rates, inverse, nan, "power");
+  says(rates, power_law(1e3), 0, "power");
 }
 
 }  // namespace

@@ -143,3 +143,11 @@ TEST_CASE("bad input") {
   CHECK_THROWS_AS((void)lifted_rough_kernel(0.1, 900, 100, 0.1, 1), ebb::domain_error);
   CHECK_THROWS_AS((void)lifted_rough_kernel(0.1, 20, 2.5, 1, 1), ebb::domain_error);
 }
+
+TEST_CASE("rules refuse lags at which tau^-beta is beyond double") {
+  CHECK_THROWS_AS((void)approx::trapezoid_rule(0.5, 5e-324, 1e-300, 1e-6), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::gauss_jacobi_rule(0.5, 5e-324, 1e-300, 1e-6), ebb::domain_error);
+  CHECK_THROWS_AS((void)approx::trapezoid_rule(0.5, 1e60, 1e71, 1e-6), ebb::domain_error);
+  const auto far = approx::trapezoid_rule(4, 1e-70, 1e-60, 0.1);
+  for (const double w : far.sum.weights) CHECK(std::isfinite(w));
+}

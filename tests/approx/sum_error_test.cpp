@@ -180,6 +180,87 @@ TEST_CASE("relative errors of small values are charged with relative rounding") 
   CHECK(found.upper <= 1e-13);
 }
 
+TEST_CASE("relative errors where the target falls by hundreds of orders of magnitude") {
+  const std::function<double(double)> in_double = [](double t) {
+    return std::exp(-t) + std::exp(-2 * t);
+  };
+  for (const double last : {50.0, 200.0, 700.0}) {
+    CAPTURE(last);
+    const auto found =
+        approx::sum_error(exponential_sum{{1}, {1}}, in_double, 1, last, {error_kind::relative});
+    const double largest = 1 / (1 + std::exp(1));  // e^-2t / (e^-t + e^-2t) = 1 / (e^t + 1)
+    CHECK(found.lower <= largest * (1 + 1e-15));
+    CHECK(found.upper >= largest * (1 - 1e-15));
+    CHECK(found.upper - found.lower <= 1e-4 * found.upper);
+    const auto proved = approx::sum_error(exponential_sum{{2}, {1}}, one_exponential{1, 1}, 1, last,
+                                          {error_kind::relative});
+    CHECK(proved.basis == evidence::proved);  // 1 - e^-t
+    CHECK(proved.lower <= -std::expm1(-last));
+    CHECK(proved.upper >= -std::expm1(-last));
+  }
+  // tau^-1/2 against c e^-r tau: tau^1/2 c e^-r tau is largest at 1 / 2r.
+  const std::function<double(double)> power = [](double t) { return 1 / std::sqrt(t); };
+  const double rate = 1e-80, weight = 1e10;
+  const double largest = weight * std::exp(-0.5) * std::sqrt(0.5 / rate);
+  const exponential_sum slow{{rate}, {weight}};
+  for (const double reach : {1e100, 1e300}) {
+    for (const auto& found :
+         {approx::sum_error(slow, power, 1 / reach, reach, {error_kind::relative}),
+          approx::sum_error(slow, approx::power_law(0.5), 1 / reach, reach,
+                            {error_kind::relative})}) {
+      CHECK(found.upper >= largest * (1 - 1e-12) - 1);
+      CHECK(found.lower <= largest * (1 + 1e-12));
+      CHECK(found.upper - found.lower <= 1e-4 * found.upper);
+    }
+  }
+}
+
+/// What the call says when it throws a domain_error.
+template <class F>
+std::string message_of(const F& f) {
+  try {
+    (void)f();
+  } catch (const ebb::domain_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("messages name what limits") {
+  const auto says = [](const std::string& message, const char* words) {
+    CAPTURE(message);
+    CHECK(message.rfind("sum_error: ", 0) == 0);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  const exponential_sum sum{{1}, {1}};
+  const auto relative = approx::sum_error_options{error_kind::relative};
+  const auto decaying = [](double t) { return std::exp(-t); };
+  says(message_of([&] { return approx::sum_error(sum, decaying, 1, 745, relative); }),
+       "|f| >= 2.3e-308");
+  says(message_of([&] { return approx::sum_error(sum, wave{}, 1, 10, relative); }), "log_inf");
+  // 0 at an eighth of the way: between the 68 lags looked at first, and an end of pieces later.
+  const double eighth = std::log(1e40) / 8;
+  const auto touching = [=](double t) { return std::abs(std::log(t) - eighth) < 1e-9 ? 0.0 : 1.0; };
+  says(message_of([&] { return approx::sum_error(sum, touching, 1, 1e40, relative); }), "near 0");
+  const approx::complex_exponential_sum fast{{{1, 1e7}}, {{1, 0}}};
+  says(message_of([&] { return approx::sum_error(fast, decaying, 1, 10); }), "1e6 radian");
+  const approx::complex_exponential_sum absurd{{{1, 1.7e308}}, {{0, 0}}};
+  says(message_of([&] { return approx::sum_error(absurd, decaying, 1, 10); }), "1e6 radian");
+  const exponential_sum large{{0.1}, {1e300}};
+  const auto small = [](double t) { return 1e-300 / t; };
+  says(message_of([&] { return approx::sum_error(large, small, 1, 10, relative); }),
+       "double can hold");
+  says(message_of([&] {
+         return approx::sum_error(large, std::vector<double>{1}, std::vector<double>{1e-300},
+                                  error_kind::relative);
+       }),
+       "double can hold");
+  says(message_of([&] { return approx::sum_error(sum, decaying, 1e-301, 10); }), "1e-300");
+  // A rate that has decayed everywhere is no infinity.
+  const auto gone = approx::sum_error(exponential_sum{{1.7e308}, {1}}, decaying, 1, 10);
+  CHECK(gone.upper == doctest::Approx(std::exp(-1)).epsilon(1e-4));
+}
+
 TEST_CASE("damped oscillations") {
   // e^-t/20 cos 3t against nothing: largest at the first lag; against itself halved: half of it.
   const approx::complex_exponential_sum sum{{{0.05, 3}}, {{0.5, 0}}};

@@ -289,6 +289,27 @@ TEST_CASE("a two-ended spectrum is a sum and geometric rates") {
   CHECK_THROWS_AS(ebb::two_ended_spectrum(1), ebb::domain_error);
   CHECK_THROWS_AS((ebb::two_ended_spectrum{std::numeric_limits<double>::infinity()}),
                   ebb::domain_error);
+  for (const double horizon : {0.5, -1.0, std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::quiet_NaN()}) {
+    std::string message;
+    try {
+      (void)ebb::two_ended_spectrum(horizon);
+    } catch (const ebb::domain_error& error) {
+      message = error.what();
+    }
+    CHECK(message.rfind("two_ended_spectrum: need 1 < horizon < inf", 0) == 0);
+  }
+  for (const std::size_t channels : {2, 3}) {  // the middle rate alone, and both ends
+    std::vector<float> filled(channels, -1);
+    std::string message;
+    try {
+      ebb::two_ended_spectrum(1e200).fill(std::span<float>(filled));
+    } catch (const ebb::domain_error& error) {
+      message = error.what();
+    }
+    CHECK(message.rfind("two_ended_spectrum::fill: ", 0) == 0);
+    CHECK(filled.front() == -1);
+  }
   CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.fast_end = -1}), ebb::domain_error);
   CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.slow_end = 301}), ebb::domain_error);
   CHECK_THROWS_AS(ebb::two_ended_spectrum(10, {.offset = -1}), ebb::domain_error);

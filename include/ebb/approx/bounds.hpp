@@ -33,12 +33,33 @@ inline void require_span(double steps, const char* where) {
 inline void require_power(double beta, const char* where) {
   ebb::detail::require_domain(beta > 0 && std::isfinite(beta), where, "need finite beta > 0", beta);
 }
+inline void require_constant(double value, const char* where) {
+  ebb::detail::require_domain(std::isfinite(value), where, "need finite constants", value);
+}
+inline void require_constants(const law_constants& c, const char* where) {
+  require_constant(c.scale, where);
+  require_constant(c.rate, where);
+}
+
+/// The logarithm of the best relative error over its scale, from log T: no factor overflows.
+inline double log_optimum(double channels, double log_horizon, double beta) {
+  constexpr double pi2 = std::numbers::pi * std::numbers::pi;
+  return (beta - 0.5) * std::log(channels) - pi2 * channels / (std::log(4.0) + log_horizon);
+}
+inline void require_optimum(double channels, double horizon, double beta, double scale,
+                            const char* where) {
+  require_channels(channels, where);
+  require_span(horizon, where);
+  require_power(beta, where);
+  require_constant(scale, where);
+}
 }  // namespace detail
 
 /// Random spectra, smallest gap: scale N^-2. Source: [PoST] Table 1.
 /// @param channels  N >= 2    @throws domain_error otherwise.
 inline double random_gap(double channels, double scale = 1) {
   detail::require_channels(channels, "random_gap");
+  detail::require_constant(scale, "random_gap");
   return scale / (channels * channels);
 }
 
@@ -51,7 +72,8 @@ inline double random_gap(double channels, double scale = 1) {
 /// @throws domain_error otherwise.
 inline double random_gap_median(double channels, double length) {
   detail::require_channels(channels, "random_gap_median");
-  ebb::detail::require_domain(length > 0, "random_gap_median", "need length > 0", length);
+  ebb::detail::require_domain(length > 0 && std::isfinite(length), "random_gap_median",
+                              "need finite length > 0", length);
   return length * -std::expm1(-std::numbers::ln2 / channels) / (channels - 1);
 }
 
@@ -59,6 +81,7 @@ inline double random_gap_median(double channels, double length) {
 /// @param channels  N >= 2    @throws domain_error otherwise.
 inline double random_error(double channels, law_constants c = {}) {
   detail::require_channels(channels, "random_error");
+  detail::require_constants(c, "random_error");
   return c.scale * std::exp(-c.rate * channels / std::log(channels));
 }
 
@@ -67,6 +90,7 @@ inline double random_error(double channels, law_constants c = {}) {
 inline double linear_error(double channels, double beta, double scale = 1) {
   detail::require_channels(channels, "linear_error");
   detail::require_power(beta, "linear_error");
+  detail::require_constant(scale, "linear_error");
   return scale * std::pow(channels, -beta);
 }
 
@@ -75,6 +99,7 @@ inline double linear_error(double channels, double beta, double scale = 1) {
 inline double linear_error_long_context(double channels, double horizon, law_constants c = {}) {
   detail::require_channels(channels, "linear_error_long_context");
   detail::require_span(horizon, "linear_error_long_context");
+  detail::require_constants(c, "linear_error_long_context");
   return c.scale * std::exp(-c.rate * channels / std::sqrt(horizon));
 }
 
@@ -93,6 +118,7 @@ inline double geometric_gap(double channels, double span) {
 inline double geometric_error(double channels, double steps, law_constants c = {}) {
   detail::require_channels(channels, "geometric_error");
   detail::require_span(steps, "geometric_error");
+  detail::require_constants(c, "geometric_error");
   return c.scale * std::exp(-c.rate * channels / std::log(steps));
 }
 
@@ -103,6 +129,7 @@ inline double geometric_error(double channels, double steps, law_constants c = {
 inline double bare_geometric_error(double channels, double horizon, double scale = 1) {
   detail::require_channels(channels, "bare_geometric_error");
   detail::require_span(horizon, "bare_geometric_error");
+  detail::require_constant(scale, "bare_geometric_error");
   return scale * std::exp(-2 * std::sqrt(2 * channels / std::log(horizon)));
 }
 
@@ -119,18 +146,18 @@ inline double bare_geometric_error(double channels, double horizon, double scale
 /// Source: [BraessHackbusch] for the exponent at beta = 1; the prefactor is empirical.
 inline double optimum_relative_error(double channels, double horizon, double beta,
                                      double scale = 1) {
-  detail::require_channels(channels, "optimum_relative_error");
-  detail::require_span(horizon, "optimum_relative_error");
-  detail::require_power(beta, "optimum_relative_error");
-  constexpr double pi2 = std::numbers::pi * std::numbers::pi;
-  return scale * std::pow(channels, beta - 0.5) * std::exp(-pi2 * channels / std::log(4 * horizon));
+  detail::require_optimum(channels, horizon, beta, scale, "optimum_relative_error");
+  return scale * std::exp(detail::log_optimum(channels, std::log(horizon), beta));
 }
 
 /// The same in absolute error, away from saturation: T^(-beta / 2) times the relative one.
 /// @throws as optimum_relative_error.
 inline double optimum_absolute_error(double channels, double horizon, double beta,
                                      double scale = 1) {
-  return std::pow(horizon, -beta / 2) * optimum_relative_error(channels, horizon, beta, scale);
+  detail::require_optimum(channels, horizon, beta, scale, "optimum_absolute_error");
+  const double log_horizon = std::log(horizon);
+  return scale *
+         std::exp(detail::log_optimum(channels, log_horizon, beta) - 0.5 * beta * log_horizon);
 }
 
 /// Channels of a static geometric spectrum on [1/T, 1] that work at position t: N log t / log T.

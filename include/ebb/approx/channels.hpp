@@ -47,6 +47,10 @@ inline index_t count_within(std::span<const double> rates, double t) {
 inline index_t numerical_rank(std::span<const double> rates, double t, double threshold) {
   ebb::detail::require_domain(threshold >= 1e-13 && threshold < 1, "numerical_rank",
                               "need 1e-13 <= threshold < 1", threshold);
+  ebb::detail::require_domain(t > 0, "numerical_rank", "need t > 0", t);
+  for (const double r : rates)
+    ebb::detail::require_domain(r > 0 && std::isfinite(r), "numerical_rank",
+                                "need finite rates > 0", r);
   if (rates.empty()) return 0;
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(normalised_gram_matrix(rates, t),
                                                               Eigen::EigenvaluesOnly);

@@ -65,6 +65,9 @@ class exponential_mixture {
       terms.rates.push_back(rate);
       terms.weights.push_back(weight);
     }
+    ebb::detail::require_shape(terms.channels() > 0, where,
+                               "need a density that is not 0 at all rates (slowest, fastest)",
+                               slowest, fastest);
     return exponential_mixture(std::move(terms));
   }
 
@@ -83,6 +86,7 @@ class exponential_mixture {
     for (std::size_t j = 0; j < terms_.rates.size(); ++j) {
       const Real x = Real(Real(terms_.rates[j]) * lag);
       const Real term = Real(Real(terms_.weights[j]) * decaying_exp(x));
+      if (!(term > Real(0))) continue;  // x may be infinite
       f.value += term;
       f.first -= Real(x * term);
       f.second += Real((x * x - x) * term);
@@ -96,6 +100,7 @@ class exponential_mixture {
     double sum = 0, moved = 0;
     for (std::size_t j = 0; j < terms_.rates.size(); ++j) {
       const double x = terms_.rates[j] * lag, term = terms_.weights[j] * std::exp(-x);
+      if (!(term > 0)) continue;
       sum += term;
       moved += x * term;
     }

@@ -73,31 +73,20 @@ struct line_fit {
   double slope_high() const { return slope + slope_half_width; }
 };
 
-/// Least-squares lines of one common slope through several groups of points, each group with an
-/// intercept of its own: the slope that remains when the groups' levels do not matter.
-///
-/// The half width is student_quantile(confidence, n - groups - 1) times the standard error, n the
-/// number of points. The intercept is that of all points together, the mean of the groups'.
-///
-/// Shapes: x, y, group of one length n.
-/// @param confidence  in (0, 1)
-/// @throws shape_error unless the lengths agree; domain_error unless every value is finite and
-///         some group holds two different x.
-/// Cost: O(n log groups).
-/// Accuracy: relative rounding error about n u, u the unit roundoff, times the spread |x| / sd(x).
-[[nodiscard]] inline line_fit fit_common_slope(std::span<const double> x, std::span<const double> y,
-                                               std::span<const int> group,
-                                               double confidence = 0.95) {
-  detail::require_shape(x.size() == y.size() && x.size() == group.size(), "fit_common_slope",
-                        "need x, y and group of one length", x.size(), y.size(), group.size());
+namespace detail {
+inline line_fit common_slope(std::span<const double> x, std::span<const double> y,
+                             std::span<const int> group, double confidence, const char* where) {
+  require_shape(x.size() == y.size() && x.size() == group.size(), where,
+                "need x, y and group of one length", x.size(), y.size(), group.size());
+  require_domain(confidence > 0 && confidence < 1, where, "need 0 < confidence < 1", confidence);
   struct mean {
     double x = 0, y = 0, n = 0;
   };
   std::map<int, mean> means;
   mean all;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    detail::require_domain(std::isfinite(x[i]) && std::isfinite(y[i]), "fit_common_slope",
-                           "need finite x and y", x[i], y[i]);
+    require_domain(std::abs(x[i]) <= 1e150 && std::abs(y[i]) <= 1e150, where,
+                   "need finite x and y, at most 1e150", x[i], y[i]);
     for (mean* m : {&means[group[i]], &all}) m->x += x[i], m->y += y[i], m->n += 1;
   }
   for (auto& [key, m] : means) m.x /= m.n, m.y /= m.n;
@@ -110,7 +99,7 @@ struct line_fit {
     xx += (x[i] - m.x) * (x[i] - m.x);
     xy += (x[i] - m.x) * (y[i] - m.y);
   }
-  detail::require_domain(xx > 0, "fit_common_slope", "need a group with two different x");
+  require_domain(xx > 0, where, "need a group with two different x");
 
   line_fit fit;
   fit.points = static_cast<index_t>(x.size());
@@ -133,6 +122,25 @@ struct line_fit {
   fit.intercept_half_width = quantile * fit.residual * std::sqrt(1 / n + all.x * all.x / xx);
   return fit;
 }
+}  // namespace detail
+
+/// Least-squares lines of one common slope through several groups of points, each group with an
+/// intercept of its own: the slope that remains when the groups' levels do not matter.
+///
+/// The half width is student_quantile(confidence, n - groups - 1) times the standard error, n the
+/// number of points. The intercept is that of all points together, the mean of the groups'.
+///
+/// Shapes: x, y, group of one length n.
+/// @param confidence  in (0, 1)
+/// @throws shape_error unless the lengths agree; domain_error unless every value is at most 1e150
+///         in size and some group holds two different x.
+/// Cost: O(n log groups).
+/// Accuracy: relative rounding error about n u, u the unit roundoff, times the spread |x| / sd(x).
+[[nodiscard]] inline line_fit fit_common_slope(std::span<const double> x, std::span<const double> y,
+                                               std::span<const int> group,
+                                               double confidence = 0.95) {
+  return detail::common_slope(x, y, group, confidence, "fit_common_slope");
+}
 
 /// The least-squares line through the points, with Student's confidence intervals.
 ///
@@ -141,7 +149,7 @@ struct line_fit {
 [[nodiscard]] inline line_fit fit_line(std::span<const double> x, std::span<const double> y,
                                        double confidence = 0.95) {
   const std::vector<int> one_group(x.size(), 0);
-  return fit_common_slope(x, y, one_group, confidence);
+  return detail::common_slope(x, y, one_group, confidence, "fit_line");
 }
 
 /// A fitted law  E = scale exp(-rate x)  or  E = scale N^-rate; both intervals in logarithms.
@@ -183,8 +191,11 @@ inline law_fit falling_law(const line_fit& line) {
 [[nodiscard]] inline law_fit fit_power_law(std::span<const double> channels,
                                            std::span<const double> errors,
                                            double confidence = 0.95) {
-  const auto x = detail::logarithms(channels, "fit_power_law");
-  return detail::falling_law(fit_line(x, detail::logarithms(errors, "fit_power_law"), confidence));
+  constexpr const char* where = "fit_power_law";
+  const std::vector<int> one_group(channels.size(), 0);
+  return detail::falling_law(detail::common_slope(detail::logarithms(channels, where),
+                                                  detail::logarithms(errors, where), one_group,
+                                                  confidence, where));
 }
 
 /// The exponential law  E = scale exp(-rate x)  that fits (x, E) best in the logarithm of E.
@@ -194,8 +205,10 @@ inline law_fit falling_law(const line_fit& line) {
 [[nodiscard]] inline law_fit fit_exponential_law(std::span<const double> x,
                                                  std::span<const double> errors,
                                                  double confidence = 0.95) {
+  constexpr const char* where = "fit_exponential_law";
+  const std::vector<int> one_group(x.size(), 0);
   return detail::falling_law(
-      fit_line(x, detail::logarithms(errors, "fit_exponential_law"), confidence));
+      detail::common_slope(x, detail::logarithms(errors, where), one_group, confidence, where));
 }
 
 }  // namespace approx

@@ -48,7 +48,9 @@ class node_fit {
     real rounding = 0;         ///< what it adds to `largest`
   };
 
-  node_fit(const kernel_samples& samples, bool non_negative) : non_negative_(non_negative) {
+  /// @param weight_cost  what a weight costs, in its rounding to double: 1 or more
+  node_fit(const kernel_samples& samples, bool non_negative, real weight_cost = 1)
+      : non_negative_(non_negative) {
     const auto m = static_cast<Eigen::Index>(samples.lags.size());
     lags_.resize(m), scales_.resize(m), values_.resize(m);
     for (Eigen::Index i = 0; i < m; ++i) {
@@ -57,7 +59,7 @@ class node_fit {
       scales_(i) = samples.scales[at];
       values_(i) = real(samples.values[at]) * scales_(i);
     }
-    unit_ = real(0x1p-53) * scales_(0);
+    unit_ = weight_cost * real(0x1p-53) * scales_(0);
     // Slower functions are constant to 1e-7 on all samples; faster ones are 1e-26 at the first.
     slowest_ = std::log(real(1e-7) / lags_(m - 1));
     fastest_ = std::log(real(60) / (lags_(0) > 0 ? lags_(0) : lags_(1)));
@@ -297,7 +299,7 @@ class node_fit {
   vector lags_, scales_, values_;
   bool non_negative_;
   real slowest_, fastest_;
-  real unit_;  ///< what rounding of a weight 1 adds to an error near the first lag
+  real unit_;  ///< what rounding of a weight 1 adds to an error near the first lag, times its cost
 };
 
 }  // namespace detail

@@ -59,8 +59,8 @@ inline node_fit::nodes stretched(const node_fit& fit, const std::vector<long dou
   return other.squares < result.squares ? other : result;
 }
 
-/// Rates on a grid a quarter apart in log r, from 1/100 over the last lag on: two such functions have a normalised inner product of
-/// 0.992.
+/// Rates on a grid a quarter apart in log r, from 1/100 over the last lag on: two such functions
+/// have a normalised inner product of 0.992.
 inline std::vector<long double> candidate_rates(const node_fit& fit) {
   std::vector<long double> result;
   const long double slow = fit.slowest() + std::log(1e5L), width = fit.fastest() - slow;
@@ -165,7 +165,7 @@ inline node_fit::nodes search_nodes(const std::function<kernel_samples(index_t)>
 
 /// The same rates rounded to double, and weights for these; channels without weight are left out.
 inline exponential_sum rounded_sum(const kernel_samples& samples, const node_fit::nodes& found,
-                                   fit_norm norm, bool non_negative) {
+                                   fit_norm norm, bool non_negative, long double weight_cost = 1) {
   std::vector<long double> log_rates;
   exponential_sum sum;
   for (const long double r : found.log_rates) {
@@ -174,7 +174,7 @@ inline exponential_sum rounded_sum(const kernel_samples& samples, const node_fit
     sum.rates.push_back(rate);
     log_rates.push_back(std::log(static_cast<long double>(rate)));
   }
-  const node_fit fit(samples, non_negative);
+  const node_fit fit(samples, non_negative, weight_cost);
   node_fit::nodes rounded = fit.at(log_rates);
   if (norm == fit_norm::largest) fit.level(rounded, 0);
   exponential_sum result;
@@ -185,6 +185,21 @@ inline exponential_sum rounded_sum(const kernel_samples& samples, const node_fit
     result.weights.push_back(weight);
   }
   return result;
+}
+
+/// The rounded sum, or one with sum |c_k| <= most: weights cost more and more until it is met, and
+/// the rates follow.
+inline exponential_sum bounded_sum(const kernel_samples& samples, node_fit::nodes found,
+                                   fit_norm norm, bool non_negative, double most) {
+  exponential_sum sum = rounded_sum(samples, found, norm, non_negative);
+  for (long double cost = 4; sum.weights_l1() > most && cost < 1e300L; cost *= 4) {
+    const node_fit fit(samples, non_negative, cost);
+    found = fit.at(std::move(found.log_rates));
+    fit.least_squares(found, 20);
+    if (norm == fit_norm::largest) fit.level(found, 6);
+    sum = rounded_sum(samples, found, norm, non_negative, cost);
+  }
+  return sum;
 }
 
 }  // namespace detail

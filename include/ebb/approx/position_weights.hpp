@@ -162,7 +162,7 @@ class position_fit {
       for (const index_t lag : lags_of_both_ends(last_lag(t), 16 * channels, 64)) {
         double sum = 0;
         responses_.each(t, lag, [&](std::size_t k, double phi) { sum += c[k] * phi; });
-        const double error = std::abs(target_(static_cast<double>(lag)) - sum);
+        const double error = std::abs(value_at(lag) - sum);
         if (!(error <= worst.error)) worst.error = error, worst.lag = lag;
       }
       result.errors.push_back(worst);
@@ -185,6 +185,13 @@ class position_fit {
     return 1 + static_cast<index_t>(std::log2(static_cast<double>(options_.last)));
   }
 
+  double value_at(index_t lag) const {
+    const double value = static_cast<double>(target_(static_cast<double>(lag)));
+    ebb::detail::require_domain(std::abs(value) <= 1e150, where,
+                                "need a finite target, at most 1e150 (lag, value)", lag, value);
+    return value;
+  }
+
   void sample() {
     const std::size_t n = responses_.channels();
     const auto terms = static_cast<std::size_t>(options_.degree + 1);
@@ -198,13 +205,19 @@ class position_fit {
       if (at.position != position) {
         position = at.position;
         ones_.weights(position, gains);
+        for (const double g : gains)
+          ebb::detail::require_domain(
+              g >= 1e-150 && g <= 1e150, where,
+              "need gains (rates at a position to the power) from 1e-150 to "
+              "1e150 (power, gain)",
+              options_.power, g);
         const double u = ones_.coordinate(position);
         for (std::size_t p = 0; p < terms; ++p)
           polynomials[p] = p == 0   ? 1
                            : p == 1 ? u
                                     : 2 * u * polynomials[p - 1] - polynomials[p - 2];
       }
-      values_[i] = target_(static_cast<double>(at.lag));
+      values_[i] = value_at(at.lag);
       responses_.each(at.position, at.lag, [&](std::size_t k, double phi) {
         for (std::size_t p = 0; p < terms; ++p)
           matrix_(i, static_cast<Eigen::Index>(k * terms + p)) = gains[k] * phi * polynomials[p];
@@ -226,6 +239,8 @@ class position_fit {
     const Eigen::VectorXd scaled = Eigen::HouseholderQR<Eigen::MatrixXd>(system).solve(right);
     return scaled.cwiseQuotient(scale);
   }
+
+  static constexpr const char* where = "fit_position_weights";
 
   taper_responses responses_;
   const Target& target_;
@@ -256,8 +271,9 @@ class position_fit {
 ///
 /// Units: lags and positions in steps, f and the error those of the target.
 /// @param taper    N channels, 1 <= N <= 256, fastest last; a rate of 0 first is a sum
-/// @param target   finite at whole lags
-/// @throws domain_error outside the domains given here and in the options.
+/// @param target   |f| <= 1e150 at whole lags
+/// @throws domain_error outside the domains given here and in the options, and unless the gains, the
+///   rates at each position to the power, are from 1e-150 to 1e150.
 /// Cost: rounds times O(R (N (P + 1))^2) with R = 24 N P rows: 0.5 s at N = 16, P = 2, 5 s at N = 32,
 /// P = 6. Source: this library; docs/designing-memory.md.
 template <target_for<double> Target>

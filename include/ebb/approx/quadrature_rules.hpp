@@ -31,8 +31,9 @@ namespace detail {
 inline void require_rule(double beta, double first, double last, double tolerance,
                          const char* where) {
   ebb::detail::require_domain(beta > 0 && beta <= 4, where, "need 0 < beta <= 4", beta);
-  ebb::detail::require_domain(first > 0 && first < last && last < HUGE_VAL, where,
-                              "need 0 < first < last < inf", first, last);
+  // tau^-beta stays in double's range.
+  ebb::detail::require_domain(first >= 1e-70 && first < last && last <= 1e70, where,
+                              "need 1e-70 <= first < last <= 1e70", first, last);
   ebb::detail::require_domain(last / first <= 1e30, where, "need last / first <= 1e30",
                               last / first);
   ebb::detail::require_domain(tolerance >= 1e-12 && tolerance <= 0.1, where,
@@ -98,7 +99,7 @@ inline std::vector<std::pair<double, double>> gauss_jacobi(double beta, int n) {
 /// h (last e^(Mh))^beta e^(-beta h) / ((1 - e^(-beta h)) Gamma(beta)) and Q(beta, first e^(Nh)).
 /// Each of the three is a third of the tolerance.
 ///
-/// @param beta  0 < beta <= 4;  first, last  0 < first < last <= 1e30 first
+/// @param beta  0 < beta <= 4;  first, last  1e-70 <= first < last <= 1e70, last <= 1e30 first
 /// @param tolerance  1e-12 <= tolerance <= 0.1
 /// @throws domain_error outside these domains.
 /// Cost: N - M about (log(last / first) + log(1/tol)/beta + log log(1/tol)) log(1/tol) / (2 pi).
@@ -149,7 +150,7 @@ inline quadrature_rule trapezoid_rule(double beta, double first, double last, do
 ///    rho^-2n / ((1 - rho^-2) Gamma(beta)), the best of several A
 ///  * beyond R: Q(beta, first R)
 ///
-/// @param beta  0 < beta <= 4;  first, last  0 < first < last <= 1e30 first
+/// @param beta  0 < beta <= 4;  first, last  1e-70 <= first < last <= 1e70, last <= 1e30 first
 /// @param tolerance  1e-12 <= tolerance <= 0.1
 /// @throws domain_error outside these domains.
 /// Cost: n about log(1/tol) / 3, n (log2(last / first) + log2 log(1/tol)) channels; n^3 operations.

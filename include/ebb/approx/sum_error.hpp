@@ -21,6 +21,7 @@
 #include <ebb/approx/precision.hpp>
 #include <ebb/approx/residual.hpp>
 #include <ebb/approx/sampling.hpp>
+#include <ebb/approx/sum_size.hpp>
 #include <ebb/approx/target.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -46,57 +47,14 @@ struct [[nodiscard]] error_bounds {
 
 namespace detail {
 
-/// A value and a bound of its rounding error.
-template <real_scalar Real>
-struct rounded {
-  Real value;
-  double error;
-};
+/// 1e-300 <= first < last <= 1e300: with rates from 1e-7 / last to 60 / first in double's range.
+inline void require_interval(double first, double last, const char* where) {
+  ebb::detail::require_domain(first >= 1e-300 && last <= 1e300 && last > first * (1 + 1e-9), where,
+                              "need 1e-300 <= first < last <= 1e300", first, last);
+}
 
-/// Roundoffs of decaying_exp, and those that a target is taken to have.
-template <real_scalar Real>
-inline constexpr double exp_roundoffs = many_digits<Real> ? 66 : 4;
+/// Roundoffs that a target is taken to have.
 inline constexpr double target_roundoffs = 16;
-
-inline double decay_of(double rate) { return rate; }
-inline double decay_of(const std::complex<double>& rate) { return rate.real(); }
-
-/// s(lag) with its rounding: (exp + N + x) u of each term e^-x.
-template <real_scalar Real, class Sum>
-rounded<Real> evaluate(const Sum& sum, double lag) {
-  double error = 0;
-  const double n = static_cast<double>(sum.rates.size()) + exp_roundoffs<Real> + 4;
-  for (std::size_t k = 0; k < sum.rates.size(); ++k)
-    error += std::abs(sum.weights[k]) * std::exp(-decay_of(sum.rates[k]) * lag) *
-             (n + 3 * std::abs(sum.rates[k]) * lag);
-  return {sum(Real(lag)), error * static_cast<double>(unit_roundoff<Real>)};
-}
-
-/// log of a bound of |s(z)| for p <= |z| <= q, |arg z| <= angle <= pi/2: of each term,
-/// |exp(-r z)| <= exp(|z| (|Im r| sin angle - Re r cos angle)).
-template <class Sum>
-double log_size(const Sum& sum, double p, double q, double angle) {
-  // cos(pi/2) in double is 6e-17, not 0.
-  const double sine = std::sin(angle), cosine = std::max(0.0, std::cos(angle) - 1e-15);
-  const auto exponent = [&](std::size_t k) {
-    const double growth =
-        std::abs(std::imag(sum.rates[k])) * sine - decay_of(sum.rates[k]) * cosine;
-    return growth * (growth > 0 ? q : p);
-  };
-  double largest = -HUGE_VAL, total = 0;
-  for (std::size_t k = 0; k < sum.rates.size(); ++k)
-    if (sum.weights[k] != 0.0) largest = std::max(largest, exponent(k));
-  if (largest == -HUGE_VAL) return largest;
-  for (std::size_t k = 0; k < sum.rates.size(); ++k)
-    total += std::abs(sum.weights[k]) * std::exp(exponent(k) - largest);
-  return largest + std::log(total);
-}
-
-/// log(e^a + e^b)
-inline double log_add(double a, double b) {
-  const double high = std::max(a, b), low = std::min(a, b);
-  return high == -HUGE_VAL ? high : high + std::log1p(std::exp(low - high));
-}
 
 /// Whether the target answers in the precision it is asked in; others are asked in double.
 template <class Target, class Real>
@@ -111,13 +69,13 @@ class error_of_sum {
   static constexpr bool exact_target = answers_in<Target, Real>;
 
   error_of_sum(const Sum& sum, const Target& target, double first, double last,
-               const sum_error_options& options)
-      : sum_(sum), target_(target), first_(first), last_(last), options_(options) {
-    const int points = 64 + 4 * static_cast<int>(sum.rates.size());
-    for (int i = 0; i <= points; ++i)
-      look(first * std::exp(std::log(last / first) * i / points), nullptr);
+               const sum_error_options& options, const char* where)
+      : where_(where), sum_(sum), target_(target), first_(first), last_(last), options_(options) {
     look(first, nullptr);
     look(last, nullptr);
+    const int points = 64 + 4 * static_cast<int>(sum.rates.size());
+    const double low = std::log(first), width = std::log(last) - low;
+    for (int i = 1; i < points; ++i) look(std::exp(low + width * i / points), nullptr);
   }
 
   /// The bounds; `more_digits` tells whether other arithmetic could narrow them.
@@ -155,33 +113,37 @@ class error_of_sum {
   }
 
  private:
+  bool relative() const { return options_.kind == error_kind::relative; }
+
+  Real target_at(double lag) const {
+    if constexpr (exact_target)
+      return target_(Real(lag));
+    else
+      return Real(static_cast<double>(target_(lag)));
+  }
+
   /// Evaluate at a lag; keep the largest errors.
   void look(double lag, std::vector<Real>* errors) {
     lag = std::clamp(lag, first_, last_);
-    const Real f = [&] {
-      if constexpr (exact_target)
-        return target_(Real(lag));
-      else
-        return Real(static_cast<double>(target_(lag)));
-    }();
+    const Real f = target_at(lag);
     const double size = std::abs(static_cast<double>(f));
-    const bool relative = options_.kind == error_kind::relative;
-    ebb::detail::require_domain(std::isfinite(size) && !(relative && f == Real(0)), "sum_error",
-                                "need a target that is finite, and not 0 for relative errors, at "
-                                "lag",
-                                lag);
+    ebb::detail::require_domain(std::isfinite(size), where_, "need a target that is finite, at lag",
+                                lag, size);
+    ebb::detail::require_domain(!relative() || size >= std::numeric_limits<double>::min(), where_,
+                                "need |f| >= 2.3e-308 for relative errors, at lag", lag, size);
     const rounded<Real> s = evaluate<Real>(sum_, lag);
     const double unit = static_cast<double>(unit_roundoff<Real>);
     const double its_unit = exact_target ? unit : std::max(unit, 0x1p-53);
-    const Real e = relative ? Real(Real(f - s.value) / f) : Real(f - s.value);
-    const double by = relative ? 1 / size : 1;
+    const Real e = relative() ? Real(Real(f - s.value) / f) : Real(f - s.value);
+    const double by = relative() ? 1 / size : 1;
     const double magnitude = std::abs(static_cast<double>(e));
+    ebb::detail::require_domain(std::isfinite(magnitude + s.error * by), where_,
+                                "need an error that double can hold, at lag", lag, magnitude);
     const double from_target =
         (target_roundoffs + exp_roundoffs<Real>)*its_unit * size * by + 4 * unit * magnitude;
     target_noise_ = std::max(target_noise_, from_target);
     sum_noise_ = std::max(sum_noise_, s.error * by);
     most_target_ = std::max(most_target_, size);
-    least_target_ = std::min(least_target_, size);
     if (magnitude > largest_ || at_ == 0) {
       largest_ = magnitude;
       noise_at_largest_ = from_target + s.error * by;
@@ -194,10 +156,17 @@ class error_of_sum {
   double log_bound(const lag_interval& i) const {
     const double reach = i.overshoot(), p = std::exp(i.low - reach), q = std::exp(i.high + reach);
     const double of_sum = log_size(sum_, p, q, i.half_width);
-    double high = std::log(most_target_), low = std::log(least_target_);
     if constexpr (analytic_target<Target>)
-      high = target_.log_sup(p, q), low = target_.log_inf(p, q);
-    return options_.kind == error_kind::absolute ? log_add(high, of_sum) : log_add(0, of_sum - low);
+      return relative() ? log_add(0, of_sum - target_.log_inf(p, q))
+                        : log_add(target_.log_sup(p, q), of_sum);
+    if (!relative()) return log_add(std::log(most_target_), of_sum);
+    // In this interval: elsewhere |f| may be smaller by hundreds of orders of magnitude.
+    double least = HUGE_VAL;
+    for (const double x : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
+      const double lag = std::clamp(i.lag_of(x), first_, last_);
+      least = std::min(least, std::abs(static_cast<double>(target_at(lag))));
+    }
+    return log_add(0, of_sum - std::log(least));
   }
 
   /// log of the interpolation error's bound, but for -nodes log rho.
@@ -220,9 +189,15 @@ class error_of_sum {
       cover(middle, high, plan);
       return;
     }
-    ebb::detail::require_domain(needed <= 160 && plan.pieces.size() < 10000, "sum_error",
-                                "need fewer oscillations, and bounds of the target that are "
-                                "finite, up to lag",
+    ebb::detail::require_domain(
+        needed <= 160, where_,
+        analytic_target<Target>
+            ? "need finite bounds of the target (log_sup, log_inf), not far from its size, near lag"
+            : "need a target that does not come near 0, for relative errors, near lag",
+        std::exp(low));
+    ebb::detail::require_domain(plan.pieces.size() < 10000, where_,
+                                "need fewer oscillations, or a target whose bounds are closer, up "
+                                "to lag",
                                 std::exp(high));
     plan.pieces.push_back({i, std::max<index_t>(static_cast<index_t>(needed), 16)});
   }
@@ -252,34 +227,38 @@ class error_of_sum {
     return std::min(worst, 0.5);
   }
 
+  const char* where_;
   const Sum& sum_;
   const Target& target_;
   double first_, last_;
   const sum_error_options& options_;
   double largest_ = 0, noise_at_largest_ = 0, at_ = 0;
   double target_noise_ = 0, sum_noise_ = 0;
-  double most_target_ = 0, least_target_ = HUGE_VAL;
+  double most_target_ = 0;
 };
 
 template <class Sum, class Target>
 error_bounds bound_error(const Sum& sum, const Target& target, double first, double last,
-                         const sum_error_options& options) {
-  constexpr const char* where = "sum_error";
+                         const sum_error_options& options, const char* where) {
   sum.check(where);
-  ebb::detail::require_domain(first > 0 && last < HUGE_VAL && last / first > 1 + 1e-9, where,
-                              "need 0 < first < last < inf", first, last);
+  require_interval(first, last, where);
+  for (const auto& r : sum.rates)
+    ebb::detail::require_domain(std::abs(std::imag(r)) * last <= 1e6, where,
+                                "need oscillations of at most 1e6 radian up to the last lag, got "
+                                "Im r",
+                                std::imag(r));
   ebb::detail::require_domain(options.tolerance >= 1e-6 && options.tolerance < 1, where,
                               "need 1e-6 <= tolerance < 1", options.tolerance);
   ebb::detail::require_domain(options.most_digits >= 16, where, "need most_digits >= 16",
                               options.most_digits);
   bool more_digits = false;
-  error_bounds found =
-      error_of_sum<double, Sum, Target>(sum, target, first, last, options).bounds(more_digits);
+  error_bounds found = error_of_sum<double, Sum, Target>(sum, target, first, last, options, where)
+                           .bounds(more_digits);
   if (more_digits && options.most_digits >= 19)
-    found = error_of_sum<long double, Sum, Target>(sum, target, first, last, options)
+    found = error_of_sum<long double, Sum, Target>(sum, target, first, last, options, where)
                 .bounds(more_digits);
   if (more_digits && options.most_digits >= 50)
-    found = error_of_sum<multiprecision<50>, Sum, Target>(sum, target, first, last, options)
+    found = error_of_sum<multiprecision<50>, Sum, Target>(sum, target, first, last, options, where)
                 .bounds(more_digits);
   return found;
 }
@@ -287,8 +266,7 @@ error_bounds bound_error(const Sum& sum, const Target& target, double first, dou
 /// Largest error on samples, evaluated in long double.
 template <class Sum>
 error_bounds bound_error(const Sum& sum, std::span<const double> lags,
-                         std::span<const double> values, error_kind kind) {
-  constexpr const char* where = "sum_error";
+                         std::span<const double> values, error_kind kind, const char* where) {
   sum.check(where);
   ebb::detail::require_shape(lags.size() == values.size() && !lags.empty(), where,
                              "need as many values as lags, at least one (got, lags)", values.size(),
@@ -307,7 +285,9 @@ error_bounds bound_error(const Sum& sum, std::span<const double> lags,
     const rounded<long double> s = evaluate<long double>(sum, lags[i]);
     const long double by = relative ? 1 / std::abs(static_cast<long double>(values[i])) : 1.0L;
     const double e = static_cast<double>(std::abs(values[i] - s.value) * by);
-    const double noise = s.error * static_cast<double>(by) + 0x1p-52 * e;
+    const double noise = static_cast<double>(s.error * by) + 0x1p-52 * e;
+    ebb::detail::require_domain(std::isfinite(e + noise), where,
+                                "need an error that double can hold, at lag", lags[i], e);
     found.lower = std::max(found.lower, e - noise);
     found.upper = std::max(found.upper, e + noise);
     if (e > largest) largest = e, found.lag = lags[i];
@@ -330,17 +310,18 @@ error_bounds bound_error(const Sum& sum, std::span<const double> lags,
 /// @param sum    rates > 0, any number of channels; Shapes: rates, weights (N)
 /// @param target f(tau) for double; for long double and `multiprecision<50>` too where errors near
 ///   1e-16 |f| matter. In each it is taken to be within 16 u |f| (82 u with 50 digits).
-/// @param first, last  0 < first < last < inf, units of 1/rates
+/// @param first, last  1e-300 <= first < last <= 1e300, units of 1/rates
 /// @throws shape_error, domain_error unless the sum is sound and the arguments are in their
-///   domains; domain_error where the target is not finite (relative: or 0), or oscillates more than
-///   about 1e5 times.
-/// Cost: about 40 nodes for each factor of 50 in last / first, N exponentials each.
+///   domains; domain_error where the target is not finite, or the error is beyond double; where sum
+///   or target oscillate more than about 1e5 times; for relative errors where |f| < 2.3e-308.
+/// Cost: about 40 nodes for each factor of 50 in last / first, N exponentials each; for relative
+/// errors more where f falls fast, about one for each factor of 4 in f.
 /// Accuracy: both bounds include rounding; (upper - lower) / upper <= tolerance unless digits ran
 /// out.
 template <class Target>
 error_bounds sum_error(const exponential_sum& sum, const Target& target, double first, double last,
                        const sum_error_options& options = {}) {
-  return detail::bound_error(sum, target, first, last, options);
+  return detail::bound_error(sum, target, first, last, options, "sum_error");
 }
 
 /// The same for damped oscillations.
@@ -348,7 +329,7 @@ error_bounds sum_error(const exponential_sum& sum, const Target& target, double 
 template <class Target>
 error_bounds sum_error(const complex_exponential_sum& sum, const Target& target, double first,
                        double last, const sum_error_options& options = {}) {
-  return detail::bound_error(sum, target, first, last, options);
+  return detail::bound_error(sum, target, first, last, options, "sum_error");
 }
 
 /// The largest error of a given sum on samples: max_i |v_i - s(tau_i)| (or / |v_i|).
@@ -361,14 +342,14 @@ error_bounds sum_error(const complex_exponential_sum& sum, const Target& target,
 inline error_bounds sum_error(const exponential_sum& sum, std::span<const double> lags,
                               std::span<const double> values,
                               error_kind kind = error_kind::absolute) {
-  return detail::bound_error(sum, lags, values, kind);
+  return detail::bound_error(sum, lags, values, kind, "sum_error");
 }
 
 /// The same for damped oscillations.
 inline error_bounds sum_error(const complex_exponential_sum& sum, std::span<const double> lags,
                               std::span<const double> values,
                               error_kind kind = error_kind::absolute) {
-  return detail::bound_error(sum, lags, values, kind);
+  return detail::bound_error(sum, lags, values, kind, "sum_error");
 }
 
 }  // namespace approx

@@ -82,7 +82,8 @@ class power_law {
   template <real_scalar Real>
   log_lag_jet<Real> jet(const Real& log_lag) const {
     const Real beta(beta_), f = decaying_exp(Real(beta * log_lag));
-    return {f, Real(-beta * f), Real(beta * beta * f)};
+    const Real first = Real(-beta * f);
+    return {f, first, Real(-beta * first)};
   }
 
   /// tau^beta times a sum of N exponentials has at most 2N - 1 extrema, so that those of a relative

@@ -3,6 +3,7 @@
 /// @brief  Geometric rates that reach beyond both ends of the timescales, and a pure sum.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -45,12 +46,8 @@ class two_ended_spectrum {
   /// @throws domain_error outside these domains.
   explicit two_ended_spectrum(double horizon, const two_ended_options& options = {})
       : horizon_(horizon),
-        options_(options),
-        geometric_(geometric_spectrum::extended(horizon, options.fast_end, options.slow_end)) {
-    detail::require_domain(horizon > 1, "two_ended_spectrum", "need 1 < horizon < inf", horizon);
-    detail::require_domain(options.offset >= 0 && options.offset <= (index_t{1} << 53),
-                           "two_ended_spectrum", "need 0 <= offset <= 2^53", options.offset);
-  }
+        options_(checked(horizon, options)),
+        geometric_(geometric_spectrum::extended(horizon, options.fast_end, options.slow_end)) {}
 
   double horizon() const { return horizon_; }
   const two_ended_options& options() const { return options_; }
@@ -62,11 +59,40 @@ class two_ended_spectrum {
   void fill(std::span<Real> rates) const {
     if (rates.empty()) return;
     const std::size_t first = options_.sum_channel ? 1 : 0;
-    geometric_.fill(rates.subspan(first));
+    const std::span<Real> others = rates.subspan(first);
+    if (!others.empty()) {
+      using Work = detail::working_t<Real>;
+      using detail::exp;
+      const rate_range& range = geometric_.range();
+      const bool one = others.size() == 1;
+      const Work middle =
+          one ? Work(exp(Work((range.template log_low<Work>() + range.template log_high<Work>()) /
+                              Work(2))))
+              : Work(1);
+      detail::require_rates_fit<Real>(one ? middle : range.template low<Work>(),
+                                      one ? middle : range.template high<Work>(),
+                                      "two_ended_spectrum::fill");
+    }
+    geometric_.fill(others);
     if (options_.sum_channel) rates[0] = Real(0);
   }
 
  private:
+  static const two_ended_options& checked(double horizon, const two_ended_options& options) {
+    const auto need = [](bool condition, std::string_view rule, auto got) {
+      detail::require_domain(condition, "two_ended_spectrum", rule, got);
+    };
+    need(horizon > 1 && horizon <= std::numeric_limits<double>::max(), "need 1 < horizon < inf",
+         horizon);
+    need(options.fast_end >= 0 && options.fast_end <= 300, "need 0 <= fast_end <= 300",
+         options.fast_end);
+    need(options.slow_end >= 0 && options.slow_end <= 300, "need 0 <= slow_end <= 300",
+         options.slow_end);
+    need(options.offset >= 0 && options.offset <= (index_t{1} << 53), "need 0 <= offset <= 2^53",
+         options.offset);
+    return options;
+  }
+
   double horizon_;
   two_ended_options options_;
   geometric_spectrum geometric_;
