@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include <ebb/approx/position_weights.hpp>
 #include <ebb/ebb.hpp>
 
+#include "command_line/usage.hpp"
 #include "drawing/gnuplot.hpp"
 #include "drawing/text.hpp"
 
@@ -107,13 +107,13 @@ memory_family family_of(std::string_view name) {
   if (name == "two_ended") return memory_family::two_ended;
   if (name == "minimax") return memory_family::minimax;
   if (name == "position_adaptive") return memory_family::position_adaptive;
-  throw std::invalid_argument("no such family: " + std::string(name));
+  throw command_line::usage_error("no such family: " + std::string(name));
 }
 
 double number(const char* text) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
-  if (end == text || *end != 0) throw std::invalid_argument(std::string("no number: ") + text);
+  if (end == text || *end != 0) throw command_line::usage_error(std::string("no number: ") + text);
   return value;
 }
 
@@ -220,19 +220,19 @@ int picture(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view first = argc > 1 ? argv[1] : "";
-  try {
+  return command_line::status_of("design", [&] {
+    const std::string_view first = argc > 1 ? argv[1] : "";
+    const std::string usage =
+        "usage: design [BETA T TOLERANCE [two_ended|minimax|position_adaptive]]\n"
+        "       design --tables | --picture FOLDER";
     if (argc == 1) return demonstrate();
+    if (argc == 2 && (first == "--help" || first == "-h"))
+      throw command_line::help_wanted(usage + '\n');
     if (argc == 2 && first == "--tables") return tables(), 0;
     if (argc == 3 && first == "--picture") return picture(argv[2]);
     if (argc == 4 || argc == 5)
       return order(number(argv[1]), number(argv[2]), number(argv[3]),
                    argc == 5 ? family_of(argv[4]) : memory_family::two_ended);
-    std::cerr << "usage: design [BETA T TOLERANCE [two_ended|minimax|position_adaptive]]\n"
-                 "       design --tables | --picture FOLDER\n";
-    return 2;
-  } catch (const std::exception& problem) {
-    std::cerr << "design: " << problem.what() << '\n';
-    return 2;
-  }
+    throw command_line::usage_error(usage);
+  });
 }

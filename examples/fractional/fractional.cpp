@@ -23,7 +23,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <vector>
 
@@ -31,6 +30,7 @@
 #include <ebb/ebb.hpp>
 
 #include "drawing/program.hpp"
+#include "long_memory/exchange_rates.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -127,13 +127,10 @@ series absolute(series x) {
   return x;
 }
 
-/// Logarithms of the rates in a file, relative to the first: one rate a line, after lines with #.
-series log_rates(const char* path) {
-  std::ifstream file(path);
+/// Logarithms of rates, relative to the first.
+series log_rates(const series& rates) {
   series u;
-  while (file.peek() == '#') file.ignore(1000, '\n');
-  for (double rate = 0; file >> rate;) u.push_back(std::log(rate));
-  for (std::size_t n = u.size(); n-- > 0;) u[n] -= u[0];
+  for (const double rate : rates) u.push_back(std::log(rate) - std::log(rates[0]));
   return u;
 }
 
@@ -155,8 +152,7 @@ double distance(const series& y, double factor, double power) {
 }
 
 int run(const std::filesystem::path& folder) {
-  const series u = log_rates(EBB_DOLLARS_PER_EURO);
-  if (u.size() != 5022) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
+  const series u = log_rates(long_memory::exchange_rates(EBB_DOLLARS_PER_EURO));
   int failures = 0;
 
   struct {

@@ -24,7 +24,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +32,7 @@
 #include <ebb/ebb.hpp>
 
 #include "drawing/program.hpp"
+#include "long_memory/exchange_rates.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -210,17 +210,11 @@ double kolmogorov(series residuals) {
   return std::sqrt(n) * d;
 }
 
-/// Days on which the rates of a file moved by more than `size`: one rate a line, after lines of #.
-series days_of_moves(const char* path, double size, double& last) {
-  std::ifstream file(path);
+/// Days on which rates moved by more than `size`.
+series days_of_moves(const series& rates, double size) {
   series days;
-  while (file.peek() == '#') file.ignore(1000, '\n');
-  double rate = 0, next = 0;
-  last = 0;
-  for (file >> rate; file >> next; rate = next) {
-    last += 1;
-    if (std::abs(std::log(next / rate)) > size) days.push_back(last);
-  }
+  for (std::size_t i = 1; i < rates.size(); ++i)
+    if (std::abs(std::log(rates[i] / rates[i - 1])) > size) days.push_back(static_cast<double>(i));
   return days;
 }
 
@@ -349,9 +343,9 @@ evaluation euro_events(const series& moves, double days, int& failures) {
 }
 
 int run(const std::filesystem::path& folder) {
-  double days = 0;
-  const series moves = days_of_moves(EBB_DOLLARS_PER_EURO, 0.01, days);
-  if (days != 5021) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
+  const series rates = long_memory::exchange_rates(EBB_DOLLARS_PER_EURO);
+  const series moves = days_of_moves(rates, 0.01);
+  const double days = static_cast<double>(rates.size() - 1);
   int failures = 0;
   const error_table table = simulated_events(failures);
   const evaluation euro = euro_events(moves, days, failures);

@@ -18,7 +18,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +26,8 @@
 #include <ebb/approx/best_weights.hpp>
 #include <ebb/ebb.hpp>
 
+#include "drawing/program.hpp"
+#include "exchange_rates.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -113,13 +115,11 @@ double largest_error(const series& y, const series& exact, std::size_t stride, d
   return largest;
 }
 
-/// Squared returns of the rates in a file: one number a line, after lines with #.
-series squared_returns(const char* path) {
-  std::ifstream file(path);
+/// Squared returns of rates.
+series squared_returns(const series& rates) {
   series x;
-  while (file.peek() == '#') file.ignore(1000, '\n');
-  double rate = 0, next = 0;
-  for (file >> rate; file >> next; rate = next) x.push_back(std::pow(std::log(next / rate), 2));
+  for (std::size_t i = 1; i < rates.size(); ++i)
+    x.push_back(std::pow(std::log(rates[i] / rates[i - 1]), 2));
   return x;
 }
 
@@ -129,12 +129,10 @@ double seconds(const Work& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-}  // namespace
 
-int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a failed example
-  constexpr const char* rates = EBB_LONG_MEMORY_FOLDER "/dollars_per_euro.txt";
-  const series x = squared_returns(rates);
-  if (x.size() != 5021) return std::printf("FAILED: cannot read %s\n", rates), 1;
+int run(const std::filesystem::path& folder) {
+  const series x =
+      squared_returns(long_memory::exchange_rates(EBB_LONG_MEMORY_FOLDER "/dollars_per_euro.txt"));
   const double largest_input = *std::max_element(x.begin(), x.end());
   series w;
   for (double lag = 1; lag <= horizon; ++lag) w.push_back(kernel(lag));
@@ -168,15 +166,21 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): a faile
         !(largest_error(y, sums, stride, best.error_upper, readout, largest_input) < HUGE_VAL);
   }
 
-  if (argc > 1) {
+  if (!folder.empty()) {
     const auto error_at = [&](double lag) {
       const auto r = ebb::rates_of<double>(spectrum, std::ssize(best.weights));
       double sum = 0;
       for (std::size_t k = 0; k < r.size(); ++k) sum += best.weights[k] * std::exp(-r[k] * lag);
       return sum / kernel(lag) - 1;
     };
-    failures += !draw(argv[1], x, w, filtered(x, readout), exact, error_at, best.error_upper);
+    failures += !draw(folder, x, w, filtered(x, readout), exact, error_at, best.error_upper);
   }
   std::puts(failures == 0 ? "ok" : "FAILED");
   return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return drawing::printing_program("long_memory", argc, argv, run);
 }

@@ -24,7 +24,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -34,6 +33,7 @@
 #include <ebb/ebb.hpp>
 
 #include "drawing/program.hpp"
+#include "long_memory/exchange_rates.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -139,15 +139,11 @@ series absolute(series x) {
   return x;
 }
 
-/// Logarithms of the mean squared return of the last five days, over that of 10 % a year: the rates
-/// of a file, one a line, after lines with #.
-series log_variances(const char* path) {
-  std::ifstream file(path);
+/// Logarithms of the mean squared return of the last five days, over that of 10 % a year.
+series log_variances(const series& rates) {
   series squares, x;
-  while (file.peek() == '#') file.ignore(1000, '\n');
-  double rate = 0, next = 0;
-  for (file >> rate; file >> next; rate = next) {
-    squares.push_back(std::pow(std::log(next / rate), 2));
+  for (std::size_t t = 1; t < rates.size(); ++t) {
+    squares.push_back(std::pow(std::log(rates[t] / rates[t - 1]), 2));
     if (squares.size() < 5) continue;
     double sum = 0;
     for (std::size_t i = squares.size() - 5; i < squares.size(); ++i) sum += squares[i];
@@ -283,8 +279,7 @@ series rough_bergomi(int& failures) {
 }
 
 int run(const std::filesystem::path& folder) {
-  const series x = log_variances(EBB_DOLLARS_PER_EURO);
-  if (x.size() != 5017) return std::printf("FAILED: cannot read %s\n", EBB_DOLLARS_PER_EURO), 1;
+  const series x = log_variances(long_memory::exchange_rates(EBB_DOLLARS_PER_EURO));
   int failures = 0;
   const series forecast = forecasts(x, failures), v = rough_bergomi(failures);
   if (!folder.empty()) failures += !draw(folder, x, forecast, v);
