@@ -299,7 +299,7 @@ TEST_CASE("a two-ended spectrum is a sum and geometric rates") {
     }
     CHECK(message.rfind("two_ended_spectrum: need 1 < horizon < inf", 0) == 0);
   }
-  for (const std::size_t channels : {2, 3}) {  // the middle rate alone, and both ends
+  for (const std::size_t channels : {2u, 3u}) {  // the middle rate alone, and both ends
     std::vector<float> filled(channels, -1);
     std::string message;
     try {
