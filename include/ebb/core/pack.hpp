@@ -132,6 +132,41 @@ template <class Real, class V>
 #endif
 }
 
+#if defined(__GNUC__) && !defined(__CUDACC__)
+// Lanes of x and y in turns, from lane `First` of each on.
+template <int First, class V, int... Lane>
+[[gnu::always_inline]] inline V in_turns(const V& x, const V& y,
+                                         std::integer_sequence<int, Lane...>) {
+  constexpr int lanes = static_cast<int>(sizeof...(Lane));
+  return __builtin_shufflevector(x, y, (First + Lane / 2 + Lane % 2 * lanes)...);
+}
+#endif
+/// to[i * Count + e] = lane i of x[e]. @tparam Count  a power of two
+template <int Count, class V, class Real>
+[[gnu::always_inline]] inline void store_in_turns(const V (&x)[Count], Real* to) {
+  constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(Real));
+  if constexpr (lanes == 1) {
+    for (int e = 0; e < Count; ++e) to[e] = x[e];
+#if defined(__GNUC__) && !defined(__CUDACC__)
+  } else if constexpr (Count == 1) {
+    store(to, x[0]);
+  } else {
+    constexpr std::make_integer_sequence<int, lanes> each;
+    V low[Count / 2], high[Count / 2];
+    for (int e = 0; e < Count / 2; ++e) {
+      low[e] = in_turns<0>(x[e], x[e + Count / 2], each);
+      high[e] = in_turns<lanes / 2>(x[e], x[e + Count / 2], each);
+    }
+    store_in_turns<Count / 2>(low, to);
+    store_in_turns<Count / 2>(high, to + Count / 2 * lanes);
+#else
+  } else {
+    for (int i = 0; i < lanes; ++i)
+      for (int e = 0; e < Count; ++e) to[i * Count + e] = x[e][i];
+#endif
+  }
+}
+
 /// Asks for a line of memory ahead of its use, into the L1 cache; any address is allowed.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)

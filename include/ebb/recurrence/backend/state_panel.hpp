@@ -25,8 +25,8 @@ inline constexpr int steps_together = Rule == state_rule::delta ? 1
                                       : registers < 32          ? 2
                                                                 : 4;
 
-/// The steps of a panel: rows converted, of unit length or where they lie; decays and weights; the
-/// groups, of `Steps` steps and then of single ones.
+/// The steps of a panel: rows converted, of unit length or where they lie, of a group side by side;
+/// decays and weights; the groups, of `Steps` steps and then of single ones.
 template <state_rule Rule, class Decay, class Data, class State>
 class state_panel {
  public:
@@ -41,15 +41,16 @@ class state_panel {
   /// where every step has decays for each key.
   index_t steps_for(index_t keys) const {
     const index_t fit = 8192 / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
-    const index_t most = by_key() ? 8 : 32;
+    const index_t most = by_key() ? 8 : 16;
     return std::clamp<index_t>(fit / Steps * Steps, Steps, most);
   }
   /// Numbers that panels of up to `steps` steps need.
   index_t memory_needed(index_t steps) const { return 8 * steps * keys_up_; }
   void take(walk_memory<State>& memory, index_t steps) {
-    for (State** rows :
-         {&query_, &key_, &correction_, &removal_, &filled_, &factor_, &decay_rows_, &base_rows_})
+    for (State** rows : {&query_, &key_, &filled_, &decay_rows_, &base_rows_, &of_pass_.query,
+                         &of_pass_.key, &of_pass_.removal})
       *rows = memory.take(steps * keys_up_);
+    correction_ = of_pass_.key, removal_ = of_pass_.removal;  // delta rule: steps go singly
   }
 
   /// Prepares the steps t .. t + count - 1 of head h of a batch entry.
@@ -60,9 +61,9 @@ class state_panel {
     rest_ = count % Steps;
     if (by_key() || !again || !rows_shared_with_previous()) {
       find_rows();
-      if (!by_key())
+      if (Steps > 1 && !by_key())
         for (index_t g = 0; g < groups_; ++g)
-          plain_[g] = products_of_rows<Rule>(many_[g].rows, size_.keys);
+          plain_[g] = products_of_rows<Rule>(given_[g], size_.keys, storage_of(g * Steps));
     }
     State filled[static_cast<std::size_t>(longest)], weighed[static_cast<std::size_t>(longest)];
     fill_of_head(filled, weighed, again);
@@ -164,13 +165,22 @@ class state_panel {
       }
     }
     each_group([&](auto& group, index_t i, auto steps) {
-      for (int e = 0; e < steps; ++e) {
-        group.rows.query[e] = query[i + e];
-        group.rows.key[e] = key[i + e];
-        group.rows.removal[e] = removal[i + e];
-        group.rows.correction[e] = correction[i + e];
+      if constexpr (steps == 1) {
+        group.rows = {query[i], key[i], correction[i], removal[i], nullptr, nullptr, 0};
+      } else {
+        const auto to = storage_of(i);
+        group.rows = {to.query, to.key, {}, by_key() ? to.removal : to.key, {}, {}, 0};
+        for (int e = 0; e < steps; ++e) {
+          given_[i / Steps].query[e] = query[i + e];
+          given_[i / Steps].key[e] = key[i + e];
+        }
       }
     });
+  }
+  // Where the rows of the group that begins with step i are stored for its pass.
+  group_storage<State> storage_of(index_t i) const {
+    const index_t at = i * keys_up_;
+    return {of_pass_.query + at, of_pass_.key + at, of_pass_.removal + at};
   }
 
   // What the decay gives for the whole head: decays, unless they are by key, and weights, if any.
@@ -290,34 +300,26 @@ class state_panel {
         const State* logs[static_cast<std::size_t>(steps)];
         for (int e = 0; e < steps; ++e) {
           logs[e] = filled[i + e];
-          a[e] = factor_ + (i + e) * keys_up_;
+          a[e] = filled_ + (i + e) * keys_up_;
         }
-        group.decay = exponentials(logs, factor_ + i * keys_up_, d, base);
+        group.decay = exponentials(logs, filled_ + i * keys_up_, d, base);
       }
       if constexpr (steps > 1) {
-        group_storage<State, steps> to;
-        for (int e = 0; e < steps; ++e) {
-          const index_t row = (i + e) * keys_up_;
-          to.query[e] = query_ + row;
-          to.key[e] = key_ + row;
-          to.correction[e] = correction_ + row;
-          to.removal[e] = removal_ + row;
-        }
-        decay_by_key<Rule>(group, size_.keys, a, to,
+        decay_by_key<Rule>(group, given_[i / Steps], size_.keys, a, storage_of(i),
                            Decay::form == decay_form::factor ? d : nullptr);
       } else {
         group.from_start[0] = group.seen_by[0] = group.to_end[0] = 1;
         if constexpr (Rule == state_rule::gated) {
-          State* const removal = removal_ + i * keys_up_;
-          const State* const key = group.rows.key[0];
+          State* const removal = storage_of(i).removal;
+          const State* const key = group.rows.key;
           for (index_t j = 0; j < size_.keys; ++j) removal[j] = a[0][j] * key[j];
-          group.rows.removal[0] = removal;
+          group.rows.removal = removal;
         }
       }
     });
   }
 
-  // From the logarithms of each step: factors, a row of K each; for the pass the decay of all steps.
+  // From the logarithms of each step factors, maybe in their place; for the pass the whole decay.
   template <std::size_t Count>
   row_decay exponentials(const State* const (&logs)[Count], State* factor, State* decay,
                          State* base) const {
@@ -383,11 +385,13 @@ class state_panel {
   index_t keys_up_;
   place at_{};
   index_t groups_ = 0, rest_ = 0;
-  State *query_, *key_, *correction_, *removal_, *filled_, *factor_, *decay_rows_, *base_rows_;
+  State *query_, *key_, *correction_, *removal_, *filled_, *decay_rows_, *base_rows_;
+  group_storage<State> of_pass_{};
   index_t first_filled_ = 0;
   State filled_heads_[heads_at_once]{}, weighed_heads_[heads_at_once]{};
   State head_decay_[static_cast<std::size_t>(longest)],
       head_base_[static_cast<std::size_t>(longest)];
+  given_rows<State, Steps> given_[static_cast<std::size_t>(longest / Steps)];
   pair_products<State, Steps> plain_[static_cast<std::size_t>(longest / Steps)];
   step_group<State, Steps> many_[static_cast<std::size_t>(longest / Steps)];
   step_group<State, 1> few_[static_cast<std::size_t>(Steps)];

@@ -18,14 +18,16 @@ enum class row_decay {
   mixed      ///< S <- base S + d S, base 0 or 1
 };
 
-/// The rows that a pass of `Steps` steps reads: K numbers each; of the decay one for all rows where
+/// The rows that a pass reads: number j of step e at [j * Steps + e]. A pointer for each step would
+/// be more than a processor has registers for, and g++ keeps the others in those of vectors, whose
+/// moves take the place of multiply-adds. Of the decay one number for all rows of the state where
 /// `decay_stride` is 0.
-template <class Real, int Steps>
+template <class Real>
 struct pass_rows {
-  const Real* query[Steps];
-  const Real* key[Steps];
-  const Real* correction[Steps];  ///< the delta rule only
-  const Real* removal[Steps];     ///< both delta rules
+  const Real* query;
+  const Real* key;
+  const Real* correction;  ///< the delta rule only
+  const Real* removal;     ///< both delta rules
   const Real* decay;
   const Real* base;  ///< row_decay::mixed only
   index_t decay_stride;
@@ -42,9 +44,9 @@ struct step_packs {
 
 /// For the block S of `keys` rows, `row` apart, of `Packs` packs each:
 ///
-///   read[e] = sum_j query[e][j] S[j]
-///   S[j] <- decay of S[j] + sum_e key[e][j] in[e] + sum_e correction[e][j] seen[e]
-///   next[e] = sum_j removal[e][j] S[j], of the next steps                  (if Next)
+///   read[e] = sum_j query[j, e] S[j]
+///   S[j] <- decay of S[j] + sum_e key[j, e] in[e] + sum_e correction[j, e] seen[e]
+///   next[e] = sum_j removal[j, e] S[j], of the next steps                  (if Next)
 ///
 /// Where `soon` is not null its rows are asked for beside: a block that a later pass is over.
 /// A single step is read after it is written, several before. A row is fetched and put back once
@@ -52,8 +54,7 @@ struct step_packs {
 /// step at a time takes 3; the state's loads and stores shrink alike.
 template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, class Real>
 [[gnu::noinline]] void pass(Real* state, const Real* soon, index_t row, index_t keys,
-                            const pass_rows<Real, Steps>& given,
-                            const Real* const (&removal_of_next)[Steps],
+                            const pass_rows<Real>& given, const Real* removal_of_next,
                             const step_packs<Real, Steps, Packs>& in,
                             const step_packs<Real, Steps, Packs>& seen,
                             step_packs<Real, Steps, Packs>& read,
@@ -70,12 +71,9 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
       if constexpr (Rule == state_rule::delta) fix[e][v] = seen.at[e][v];
     }
   // Copies: for all that a compiler knows, a stored row might change what they point to.
-  pass_rows<Real, Steps> rows = given;
-#pragma GCC unroll 4
-  for (int e = 0; e < Steps; ++e) rows.removal[e] = removal_of_next[e];
-  const Real* decay = rows.decay;
-  [[maybe_unused]] const Real* base = rows.base;
-  for (index_t j = 0; j < keys; ++j, state += row) {
+  pass_rows<Real> rows = given;
+  const index_t end = keys * Steps;
+  for (index_t at = 0; at < end; at += Steps, state += row) {
     V s[Packs];
 #pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) s[v] = load<V>(state + v * lanes);
@@ -86,12 +84,12 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
     if constexpr (Steps > 1) {
 #pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {
-        const V q = broadcast<V>(rows.query[e][j]);
+        const V q = broadcast<V>(rows.query[at + e]);
 #pragma GCC unroll 4
         for (int v = 0; v < Packs; ++v) sum[e][v] = q * s[v] + sum[e][v];
       }
     }
-    const V d = broadcast<V>(*decay);
+    const V d = broadcast<V>(*rows.decay);
 #pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) {
       if constexpr (Decay == row_decay::factor)
@@ -99,26 +97,24 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
       else if constexpr (Decay == row_decay::near_one)
         s[v] = d * s[v] + s[v];
       else
-        s[v] = d * s[v] + broadcast<V>(*base) * s[v];
+        s[v] = d * s[v] + broadcast<V>(*rows.base) * s[v];
     }
-    decay += rows.decay_stride;
-    if constexpr (Decay == row_decay::mixed) base += rows.decay_stride;
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
-      const V k = broadcast<V>(rows.key[e][j]);
+      const V k = broadcast<V>(rows.key[at + e]);
 #pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) s[v] = k * add[e][v] + s[v];
     }
     if constexpr (Rule == state_rule::delta) {
 #pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {
-        const V u = broadcast<V>(rows.correction[e][j]);
+        const V u = broadcast<V>(rows.correction[at + e]);
 #pragma GCC unroll 4
         for (int v = 0; v < Packs; ++v) s[v] = u * fix[e][v] + s[v];
       }
     }
     if constexpr (Steps == 1) {
-      const V q = broadcast<V>(rows.query[0][j]);
+      const V q = broadcast<V>(rows.query[at]);
 #pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) sum[0][v] = q * s[v] + sum[0][v];
     }
@@ -127,11 +123,13 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
     if constexpr (Next) {
 #pragma GCC unroll 4
       for (int e = 0; e < Steps; ++e) {
-        const V z = broadcast<V>(rows.removal[e][j]);
+        const V z = broadcast<V>(removal_of_next[at + e]);
 #pragma GCC unroll 4
         for (int v = 0; v < Packs; ++v) ahead[e][v] = z * s[v] + ahead[e][v];
       }
     }
+    rows.decay += rows.decay_stride;
+    if constexpr (Decay == row_decay::mixed) rows.base += rows.decay_stride;
   }
 #pragma GCC unroll 4
   for (int e = 0; e < Steps; ++e)
@@ -142,10 +140,9 @@ template <state_rule Rule, row_decay Decay, bool Next, int Steps, int Packs, cla
     }
 }
 
-/// products[e] = sum_j removal[e][j] S[j], for the first steps of a panel.
+/// products[e] = sum_j removal[j, e] S[j], for the first steps of a panel.
 template <int Steps, int Packs, class Real>
-[[gnu::noinline]] void look(const Real* state, index_t row, index_t keys,
-                            const Real* const (&removal)[Steps],
+[[gnu::noinline]] void look(const Real* state, index_t row, index_t keys, const Real* removal,
                             step_packs<Real, Steps, Packs>& products) {
   using V = pack<Real>;
   constexpr int lanes = pack_of<Real>::lanes;
@@ -154,10 +151,10 @@ template <int Steps, int Packs, class Real>
   for (int e = 0; e < Steps; ++e)
 #pragma GCC unroll 4
     for (int v = 0; v < Packs; ++v) sum[e][v] = V{};
-  for (index_t j = 0; j < keys; ++j, state += row) {
+  for (index_t j = 0; j < keys; ++j, state += row, removal += Steps) {
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
-      const V z = broadcast<V>(removal[e][j]);
+      const V z = broadcast<V>(removal[e]);
 #pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) sum[e][v] = z * load<V>(state + v * lanes) + sum[e][v];
     }

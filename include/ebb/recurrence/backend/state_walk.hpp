@@ -189,13 +189,15 @@ class state_walk {
                const lane_block& block, const State* soon, index_t h, const value_rows& rows,
                step_packs<State, Count, Packs>& seen, step_packs<State, Count, Packs>& ahead) {
     using V = pack<State>;
-    step_packs<State, Count, Packs> x, in, fix, read;
+    // Only a single pack may be there in part; known to the compiler, no row takes a branch.
+    const index_t width = Packs > 1 ? Packs * lanes : block.count;
+    step_packs<State, Count, Packs> x, in, read;
 #pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
       const T* const value = rows.values + e * rows.value_step + block.lane;
-      fetch<Packs>(value, block.count, x.at[e]);
+      fetch<Packs>(value, width, x.at[e]);
       if (rows.more)
-        for (index_t far = 0; far < block.count; far += 64 / static_cast<index_t>(sizeof(T))) {
+        for (index_t far = 0; far < width; far += 64 / static_cast<index_t>(sizeof(T))) {
           prefetch(value + Count * rows.value_step + far);
           prefetch(rows.outputs + (e + Count) * rows.output_step + block.lane + far);
         }
@@ -207,54 +209,45 @@ class state_walk {
         if constexpr (Rule != state_rule::outer) {
           V sum = broadcast<V>(group.seen_by[e]) * seen.at[e][v];
 #pragma GCC unroll 4
-          for (int s = 0; s < e; ++s) {
+          for (int s = 0; s < e; ++s)
             sum = broadcast<V>(group.pairs.removal_key[e][s]) * x.at[s][v] + sum;
-            if constexpr (Rule == state_rule::delta)
-              sum = broadcast<V>(group.pairs.removal_correction[e][s]) * seen.at[s][v] + sum;
-          }
           if constexpr (Rule == state_rule::delta) {
             seen.at[e][v] = sum;
-            fix.at[e][v] = broadcast<V>(group.decay_to_end[e]) * sum;
           } else {
             x.at[e][v] = broadcast<V>(group.weight[e]) * (x.at[e][v] - sum);
           }
         }
         in.at[e][v] = broadcast<V>(group.to_end[e]) * x.at[e][v];
       }
-    // The other rules correct nothing; any packs will do.
-    const auto& fixes = Rule == state_rule::delta ? fix : in;
     if (Rule != state_rule::outer && next != nullptr)
-      go<true>(group, next->rows.removal, block, soon, in, fixes, read, ahead);
+      go<true>(group, next->rows.removal, block, soon, in, seen, read, ahead);
     else
-      go<false>(group, group.rows.removal, block, soon, in, fixes, read, ahead);
+      go<false>(group, group.rows.removal, block, soon, in, seen, read, ahead);
 #pragma GCC unroll 4
     for (int e = 0; e < Count; ++e) {
 #pragma GCC unroll 4
       for (int v = 0; v < Packs; ++v) {
         V sum = broadcast<V>(group.from_start[e]) * read.at[e][v];
 #pragma GCC unroll 4
-        for (int s = 0; Count > 1 && s <= e; ++s) {
+        for (int s = 0; Count > 1 && s <= e; ++s)
           sum = broadcast<V>(group.pairs.query_key[e][s]) * x.at[s][v] + sum;
-          if constexpr (Rule == state_rule::delta)
-            sum = broadcast<V>(group.pairs.query_correction[e][s]) * seen.at[s][v] + sum;
-        }
         read.at[e][v] = sum;
       }
       if (!data_.skip.empty())
         add_skip<Packs>(h, rows.values + e * rows.value_step, block, read.at[e]);
-      put<Packs>(read.at[e], rows.outputs + e * rows.output_step + block.lane, block.count);
+      put<Packs>(read.at[e], rows.outputs + e * rows.output_step + block.lane, width);
     }
   }
 
   template <bool Next, int Packs, int Count>
-  void go(const step_group<State, Count>& group, const State* const (&removal_of_next)[Count],
+  void go(const step_group<State, Count>& group, const State* removal_of_next,
           const lane_block& block, const State* soon, const step_packs<State, Count, Packs>& in,
-          const step_packs<State, Count, Packs>& fix, step_packs<State, Count, Packs>& read,
+          const step_packs<State, Count, Packs>& seen, step_packs<State, Count, Packs>& read,
           step_packs<State, Count, Packs>& ahead) const {
     constexpr bool look_ahead = Next && Rule != state_rule::outer;
     const auto decayed = [&]<row_decay Way>() {
       pass<Rule, Way, look_ahead>(block.state, soon, block.row, size_.keys, group.rows,
-                                  removal_of_next, in, fix, read, ahead);
+                                  removal_of_next, in, seen, read, ahead);
     };
     switch (group.decay) {
       case row_decay::factor:

@@ -26,19 +26,30 @@ using step_pairs = Real[Steps][Steps];
 /// before the first, so what they tell each other goes by way of these.
 template <class Real, int Steps>
 struct pair_products {
-  step_pairs<Real, Steps> query_key, query_correction, removal_key, removal_correction;
+  step_pairs<Real, Steps> query_key;    ///< s <= e
+  step_pairs<Real, Steps> removal_key;  ///< s < e; the gated rule only
+};
+
+/// Rows of K numbers as they are given, and where they go to be read by a pass.
+template <class Real, int Steps>
+struct given_rows {
+  const Real* query[Steps];
+  const Real* key[Steps];
+};
+template <class Real>
+struct group_storage {
+  Real *query, *key, *removal;  ///< Steps K numbers each
 };
 
 /// `Steps` steps of one head, ready for a pass. With w(s..e) the decay of the steps s .. e:
 template <class Real, int Steps>
 struct step_group {
-  pass_rows<Real, Steps> rows;  ///< `removal`: of this group
+  pass_rows<Real> rows;  ///< `removal`: of this group
   row_decay decay;
   Real weight[Steps];                ///< c_e
   Real from_start[Steps];            ///< times what is read of the state: w(first..e)
   Real seen_by[Steps];               ///< the same of the removals' products
   Real to_end[Steps];                ///< times what is written: w(e+1..last)
-  Real decay_to_end[Steps];          ///< the same of the corrections
   pair_products<Real, Steps> pairs;  ///< with the decays between them; of several steps only
 
   /// Multiplies the scale into what is read, and the weights into what is written, save under the
@@ -46,19 +57,11 @@ struct step_group {
   void fold(state_rule rule, const Real& scale) {
     for (int e = 0; e < Steps; ++e) {
       from_start[e] *= scale;
-      for (int s = 0; Steps > 1 && s <= e; ++s) {
-        const Real c = rule == state_rule::gated ? Real(1) : weight[s];
-        pairs.query_key[e][s] *= scale * c;
-        if (rule == state_rule::delta) {
-          pairs.query_correction[e][s] *= scale;
-          pairs.removal_key[e][s] *= c;
-        }
-      }
+      for (int s = 0; Steps > 1 && s <= e; ++s)
+        pairs.query_key[e][s] *= scale * (rule == state_rule::gated ? Real(1) : weight[s]);
     }
-    for (int e = 0; e < Steps; ++e) {
-      decay_to_end[e] = to_end[e];
-      if (rule != state_rule::gated) to_end[e] *= weight[e];
-    }
+    if (rule == state_rule::gated) return;
+    for (int e = 0; e < Steps; ++e) to_end[e] *= weight[e];
   }
 };
 
@@ -118,12 +121,7 @@ template <state_rule Rule, class One, class Other, int Steps, class F>
 #pragma GCC unroll 4
     for (int s = 0; s <= e; ++s) {
       f(one.query_key[e][s], other.query_key[e][s]);
-      if constexpr (Rule == state_rule::delta)
-        f(one.query_correction[e][s], other.query_correction[e][s]);
-      if (s == e) continue;
-      if constexpr (Rule != state_rule::outer) f(one.removal_key[e][s], other.removal_key[e][s]);
-      if constexpr (Rule == state_rule::delta)
-        f(one.removal_correction[e][s], other.removal_correction[e][s]);
+      if (Rule == state_rule::gated && s < e) f(one.removal_key[e][s], other.removal_key[e][s]);
     }
 }
 
@@ -137,10 +135,8 @@ template <state_rule Rule, class V, class Real, int Steps>
         [](Real & to, const Real& from) __attribute__((always_inline)) { to += from; });
   } else {
     constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(Real));
-    constexpr int pairs = Steps * (Steps + 1) / 2, before = pairs - Steps;
-    constexpr int count = Rule == state_rule::outer   ? pairs
-                          : Rule == state_rule::gated ? pairs + before
-                                                      : 2 * (pairs + before);
+    constexpr int pairs = Steps * (Steps + 1) / 2;
+    constexpr int count = Rule == state_rule::gated ? 2 * pairs - Steps : pairs;
     constexpr int up = (count + lanes - 1) / lanes * lanes;
     V list[static_cast<std::size_t>(up)] = {};
     int n = 0;
@@ -157,45 +153,41 @@ template <state_rule Rule, class V, class Real, int Steps>
   }
 }
 
-/// Adds to the products over the keys j, j + lanes, ... up to `end`, of packs V.
+/// For the keys j, j + lanes, ... up to `end`: adds to the products, and stores the rows.
 template <state_rule Rule, class V, class Real, int Steps>
-index_t multiply_rows(const pass_rows<Real, Steps>& rows, index_t j, index_t end,
-                      pair_products<Real, Steps>& products) {
+index_t multiply_rows(const given_rows<Real, Steps>& rows, index_t j, index_t end,
+                      const group_storage<Real>& to, pair_products<Real, Steps>& products) {
   constexpr auto lanes = static_cast<index_t>(sizeof(V) / sizeof(Real));
   pair_products<V, Steps> sum{};
   for (; j + lanes <= end; j += lanes) {
-    V q[Steps], z[Steps], k[Steps], u[Steps];
+    V q[Steps], k[Steps];
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
       q[e] = load<V>(rows.query[e] + j);
       k[e] = load<V>(rows.key[e] + j);
-      z[e] = Rule == state_rule::outer ? V{} : load<V>(rows.removal[e] + j);
-      u[e] = Rule == state_rule::delta ? load<V>(rows.correction[e] + j) : V{};
     }
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e)
 #pragma GCC unroll 4
       for (int s = 0; s <= e; ++s) {
         sum.query_key[e][s] = q[e] * k[s] + sum.query_key[e][s];
-        if constexpr (Rule == state_rule::delta)
-          sum.query_correction[e][s] = q[e] * u[s] + sum.query_correction[e][s];
-        if (s == e) continue;
-        if constexpr (Rule != state_rule::outer)
-          sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
-        if constexpr (Rule == state_rule::delta)
-          sum.removal_correction[e][s] = z[e] * u[s] + sum.removal_correction[e][s];
+        if constexpr (Rule == state_rule::gated)
+          if (s < e) sum.removal_key[e][s] = k[e] * k[s] + sum.removal_key[e][s];
       }
+    store_in_turns(q, to.query + j * Steps);
+    store_in_turns(k, to.key + j * Steps);
   }
   add_products<Rule>(sum, products);
   return j;
 }
 
-/// The products over K keys of the rows of a group, without decays.
+/// The products over K keys of the rows of a group, without decays; stores the rows for its pass.
 template <state_rule Rule, class Real, int Steps>
-pair_products<Real, Steps> products_of_rows(const pass_rows<Real, Steps>& rows, index_t keys) {
+pair_products<Real, Steps> products_of_rows(const given_rows<Real, Steps>& rows, index_t keys,
+                                            const group_storage<Real>& to) {
   pair_products<Real, Steps> products{};
-  const index_t j = multiply_rows<Rule, pack<Real>>(rows, 0, keys, products);
-  multiply_rows<Rule, Real>(rows, j, keys, products);
+  const index_t j = multiply_rows<Rule, pack<Real>>(rows, 0, keys, to, products);
+  multiply_rows<Rule, Real>(rows, j, keys, to, products);
   return products;
 }
 
@@ -207,122 +199,84 @@ void decay_by_head(step_group<Real, Steps>& group, const pair_products<Real, Ste
                    const Real* a) {
   Real whole = 1;
   for (int e = 0; e < Steps; ++e) {
-    if constexpr (Rule == state_rule::delta) group.seen_by[e] = whole;
     whole = flushed(Real(whole * a[e]));
-    group.from_start[e] = whole;
-    if constexpr (Rule == state_rule::gated) group.seen_by[e] = whole;
+    group.from_start[e] = group.seen_by[e] = whole;
   }
   for (int s = 0; s < Steps; ++s) {
     Real between = 1;
     for (int e = s; e < Steps; ++e) {
-      if (e > s && Rule == state_rule::delta) {
-        group.pairs.removal_key[e][s] = between * plain.removal_key[e][s];
-        group.pairs.removal_correction[e][s] = between * plain.removal_correction[e][s];
-      }
       if (e > s) between = flushed(Real(between * a[e]));
       if (e > s && Rule == state_rule::gated)
         group.pairs.removal_key[e][s] = between * plain.removal_key[e][s];
       group.pairs.query_key[e][s] = between * plain.query_key[e][s];
-      if constexpr (Rule == state_rule::delta)
-        group.pairs.query_correction[e][s] = between * plain.query_correction[e][s];
     }
     group.to_end[s] = between;
   }
 }
 
-/// Where the rows of a group go that its decays are multiplied into: K numbers each.
-template <class Real, int Steps>
-struct group_storage {
-  Real *query[Steps], *key[Steps], *correction[Steps], *removal[Steps];
-};
-
-/// For the keys j, j + lanes, ... up to `end`: multiplies the decays into the rows, and adds to the
-/// products. `target` may be the rows given.
+/// For the keys j, j + lanes, ... up to `end`: multiplies the decays into the rows, stores them and
+/// adds to the products.
 /// @param factors  of each step a row of K
 /// @param all      unless null, gets their products
 template <state_rule Rule, class V, class Real, int Steps>
-[[gnu::always_inline]] inline index_t decay_rows(const pass_rows<Real, Steps>& given,
+[[gnu::always_inline]] inline index_t decay_rows(const given_rows<Real, Steps>& given,
                                                  const Real* const (&factors)[Steps], index_t j,
-                                                 index_t end,
-                                                 const group_storage<Real, Steps>& target,
+                                                 index_t end, const group_storage<Real>& target,
                                                  Real* all, pair_products<Real, Steps>& products) {
   constexpr auto lanes = static_cast<index_t>(sizeof(V) / sizeof(Real));
   // Copies: for all that a compiler knows, a stored row might change what they point to.
-  const pass_rows<Real, Steps> from = given;
-  const group_storage<Real, Steps> to = target;
+  const given_rows<Real, Steps> from = given;
+  const group_storage<Real> to = target;
   const Real* a[Steps];
   for (int e = 0; e < Steps; ++e) a[e] = factors[e];
   pair_products<V, Steps> sum{};
   for (; j + lanes <= end; j += lanes) {
-    V w[Steps], q[Steps], z[Steps], k[Steps], u[Steps];
+    V w[Steps], q[Steps], z[Steps], k[Steps];
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
       w[e] = load<V>(a[e] + j);
       q[e] = load<V>(from.query[e] + j);
-      k[e] = load<V>(from.key[e] + j);
-      if constexpr (Rule != state_rule::outer) z[e] = load<V>(from.removal[e] + j);
-      if constexpr (Rule == state_rule::delta) u[e] = load<V>(from.correction[e] + j);
+      z[e] = k[e] = load<V>(from.key[e] + j);
     }
 #pragma GCC unroll 4
-    for (int s = 0; s < Steps; ++s) {
+    for (int s = 0; s < Steps; ++s)
 #pragma GCC unroll 4
       for (int e = s; e < Steps; ++e) {
         if (e > s) {
-          if constexpr (Rule == state_rule::delta) {
-            sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
-            sum.removal_correction[e][s] = z[e] * u[s] + sum.removal_correction[e][s];
-            u[s] = u[s] * w[e];
-          }
           k[s] = k[s] * w[e];
           if constexpr (Rule == state_rule::gated)
             sum.removal_key[e][s] = z[e] * k[s] + sum.removal_key[e][s];
         }
         sum.query_key[e][s] = q[e] * k[s] + sum.query_key[e][s];
-        if constexpr (Rule == state_rule::delta)
-          sum.query_correction[e][s] = q[e] * u[s] + sum.query_correction[e][s];
       }
-      store(to.key[s] + j, k[s]);
-      if constexpr (Rule == state_rule::delta) store(to.correction[s] + j, u[s]);
-    }
     V whole = w[0];
 #pragma GCC unroll 4
     for (int e = 0; e < Steps; ++e) {
-      if constexpr (Rule == state_rule::delta) {
-        if (e > 0) z[e] = z[e] * whole;
-        store(to.removal[e] + j, z[e]);
-      }
       if (e > 0) whole = whole * w[e];
-      if constexpr (Rule == state_rule::gated) {
-        z[e] = z[e] * whole;
-        store(to.removal[e] + j, z[e]);
-      }
+      z[e] = z[e] * whole;
       q[e] = q[e] * whole;
-      store(to.query[e] + j, q[e]);
     }
+    store_in_turns(k, to.key + j * Steps);
+    store_in_turns(q, to.query + j * Steps);
+    if constexpr (Rule == state_rule::gated) store_in_turns(z, to.removal + j * Steps);
     if (all != nullptr) store(all + j, whole);
   }
   add_products<Rule>(sum, products);
   return j;
 }
 
-/// Decays of one number a step and key: they go into rows of their own.
+/// Decays of one number a step and key: they go into the rows for the pass.
 /// @param a    the factors of each step, a row of K each
-/// @param to   rows to write; may be those of `group.rows`, which point there afterwards
 /// @param all  unless null, gets the products of the factors
 template <state_rule Rule, class Real, int Steps>
-[[gnu::always_inline]] inline void decay_by_key(step_group<Real, Steps>& group, index_t keys,
+[[gnu::always_inline]] inline void decay_by_key(step_group<Real, Steps>& group,
+                                                const given_rows<Real, Steps>& rows, index_t keys,
                                                 const Real* const (&a)[Steps],
-                                                const group_storage<Real, Steps>& to, Real* all) {
+                                                const group_storage<Real>& to, Real* all) {
   group.pairs = {};
-  const index_t j = decay_rows<Rule, pack<Real>>(group.rows, a, 0, keys, to, all, group.pairs);
-  decay_rows<Rule, Real>(group.rows, a, j, keys, to, all, group.pairs);
-  for (int e = 0; e < Steps; ++e) {
-    group.from_start[e] = group.seen_by[e] = group.to_end[e] = 1;
-    group.rows.query[e] = to.query[e];
-    group.rows.key[e] = to.key[e];
-    group.rows.correction[e] = to.correction[e];
-    group.rows.removal[e] = to.removal[e];
-  }
+  const index_t j = decay_rows<Rule, pack<Real>>(rows, a, 0, keys, to, all, group.pairs);
+  decay_rows<Rule, Real>(rows, a, j, keys, to, all, group.pairs);
+  for (int e = 0; e < Steps; ++e) group.from_start[e] = group.seen_by[e] = group.to_end[e] = 1;
 }
 
 }  // namespace ebb::inline EBB_ABI::detail
