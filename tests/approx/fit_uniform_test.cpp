@@ -12,10 +12,14 @@
 #include <ebb/approx/fit_uniform.hpp>
 #include <ebb/spectrum/random.hpp>
 
+#include "support/message_of.hpp"
+
 namespace approx = ebb::approx;
 using approx::complex_exponential_sum, approx::exponential_sum, approx::pole_rule;
 
 namespace {
+
+using ebb::test::message_of;
 
 std::vector<double> grid(double first, double step, int count) {
   std::vector<double> lags;
@@ -161,17 +165,6 @@ TEST_CASE("in a scan the fitted oscillations are the impulse response") {
     state = decay * state + (t == 0 ? 1.0 : 0.0);
     CHECK(std::abs((found.sum.weights[0] * state).real() - values[t]) <= 1e-13);
   }
-}
-
-/// What the call says when it throws a domain_error.
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    (void)f();
-  } catch (const ebb::domain_error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 TEST_CASE("multiple poles: rates next to each other, as good as weights in double let them be") {

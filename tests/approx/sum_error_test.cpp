@@ -13,11 +13,15 @@
 #include <ebb/approx/sum_error.hpp>
 #include <ebb/spectrum/geometric.hpp>
 
+#include "support/message_of.hpp"
+
 namespace approx = ebb::approx;
 using approx::error_kind, approx::evidence, approx::exponential_sum;
 using digits_50 = approx::multiprecision<50>;
 
 namespace {
+
+using ebb::test::message_of;
 
 /// A e^(-d tau), analytic with its exact size: |e^(-d z)| with 0 <= Re z <= |z|.
 struct one_exponential {
@@ -213,17 +217,6 @@ TEST_CASE("relative errors where the target falls by hundreds of orders of magni
       CHECK(found.upper - found.lower <= 1e-4 * found.upper);
     }
   }
-}
-
-/// What the call says when it throws a domain_error.
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    (void)f();
-  } catch (const ebb::domain_error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 TEST_CASE("messages name what limits") {
