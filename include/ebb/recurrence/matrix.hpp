@@ -153,7 +153,8 @@ matrix_shape shape_of(const Data& data) {
 /// The head of a view with fewer heads that head h of `heads` reads.
 template <class T>
 index_t shared_head(const head_view<T>& view, index_t h, index_t heads) {
-  return view.heads() == heads ? h : h / (heads / view.heads());
+  if (view.heads() == heads) return h;
+  return view.heads() == 1 ? 0 : h / (heads / view.heads());  // a division for each head shows
 }
 
 /// D of lane i of head h.

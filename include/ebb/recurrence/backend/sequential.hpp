@@ -26,7 +26,7 @@ namespace ebb::inline EBB_ABI {
 /// which takes one step at a time; and about n/2 more per key and step, and the decay's own. Stack:
 /// 110 KB. Allocates a copy of the state where `final_states` are left out, and from 16 steps on
 /// where its rows are wider than 256 bytes, no whole packs, or not aligned to 64 bytes; rows of a
-/// panel for more than some 500 keys. A step of decoding does not allocate up to 1000 keys in float.
+/// panel for more than some 700 keys. A step of decoding does not allocate up to 1000 keys in float.
 /// Accuracy: error_bound below, derived in docs/accuracy.md. Log-decays near 0 keep their digits
 /// (S + (a - 1) S); an infinite element of a state may become NaN there.
 /// Subnormals: gradual underflow as the processor is set, but for decays: of a head's decay over one

@@ -37,19 +37,20 @@ class state_panel {
   state_panel(const Decay& decay, const Data& data)
       : decay_(decay), data_(data), size_(shape_of(data)), keys_up_((size_.keys + 15) / 16 * 16) {}
 
-  /// Steps of a panel, so few that their rows stay in the L1 cache while the lanes of V pass; fewest
+  /// Steps of a panel, so few that their rows stay in a near cache while the lanes of V pass; fewest
   /// where every step has decays for each key.
   index_t steps_for(index_t keys) const {
-    const index_t fit = 8192 / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
-    const index_t most = by_key() ? 8 : 16;
+    const index_t bytes = by_key() ? 8192 : 16384, most = by_key() ? 8 : 32;
+    const index_t fit = bytes / static_cast<index_t>(sizeof(State)) / std::max<index_t>(keys, 1);
     return std::clamp<index_t>(fit / Steps * Steps, Steps, most);
   }
   /// Numbers that panels of up to `steps` steps need.
-  index_t memory_needed(index_t steps) const { return 8 * steps * keys_up_; }
+  index_t memory_needed(index_t steps) const { return (by_key() ? 8 : 5) * steps * keys_up_; }
   void take(walk_memory<State>& memory, index_t steps) {
-    for (State** rows : {&query_, &key_, &filled_, &decay_rows_, &base_rows_, &of_pass_.query,
-                         &of_pass_.key, &of_pass_.removal})
+    for (State** rows : {&query_, &key_, &of_pass_.query, &of_pass_.key, &of_pass_.removal})
       *rows = memory.take(steps * keys_up_);
+    for (State** rows : {&filled_, &decay_rows_, &base_rows_})
+      *rows = by_key() ? memory.take(steps * keys_up_) : nullptr;
     correction_ = of_pass_.key, removal_ = of_pass_.removal;  // delta rule: steps go singly
   }
 
@@ -184,16 +185,17 @@ class state_panel {
   }
 
   // What the decay gives for the whole head: decays, unless they are by key, and weights, if any.
-  // For single steps, as in decoding, it is asked for some heads at once.
+  // For single steps, as in decoding, for some heads at once, through an exponential together.
   void fill_of_head(State* filled, State* weighed, bool again) {
     if (by_key() || at_.count > 1) return fill_heads(1, filled, weighed);
     constexpr auto at_once = static_cast<index_t>(heads_at_once);
     if (!again || at_.head % at_once == 0) {
       first_filled_ = at_.head;
-      const index_t end = (at_.head / at_once + 1) * at_once;
-      fill_heads(std::min(end, size_.heads) - at_.head, filled_heads_, weighed_heads_);
+      const index_t heads = std::min(at_once - at_.head % at_once, size_.heads - at_.head);
+      fill_heads(heads, filled_heads_, weighed_heads_);
+      decays_of_steps<Decay::form>(filled_heads_, heads, one_of_heads_, decay_of_heads_,
+                                   base_of_heads_);
     }
-    filled[0] = filled_heads_[at_.head - first_filled_];
     weighed[0] = weighed_heads_[at_.head - first_filled_];
   }
   void fill_heads(index_t heads, State* filled, State* weighed) const {
@@ -217,53 +219,49 @@ class state_panel {
   }
 
   void find_decays_by_head(const State* filled) {
-    State one[static_cast<std::size_t>(longest)];
-    // Of the steps, and of the groups; the single steps come last in both.
-    log_sum<State> x[static_cast<std::size_t>(longest)];
-    if constexpr (Decay::form == decay_form::log_factor) {
-      for (index_t i = 0; i < at_.count; ++i) {
-        const pass_decay<State> d = pass_decay_of<State>(-static_cast<log_sum<State>>(filled[i]));
-        one[i] = flushed(State(d.base + d.d));
-      }
-      each_group([&](auto&, index_t i, auto steps) {
-        log_sum<State> sum = 0;
-        State product = 1;
-        for (int e = 0; e < steps; ++e) {
-          sum -= static_cast<log_sum<State>>(filled[i + e]);
-          product *= one[i + e];
-        }
-        x[order(i)] = sum;
-        head_decay_[order(i)] = flushed(product);
-      });
-      for (index_t g = 0; g < groups_ + rest_; ++g) {
-        const pass_decay<State> d = pass_decay_of<State>(x[g]);
-        // Far from 1 the product: a sum that is rounded is off by |x| u, absolutely.
-        head_decay_[g] = d.base > 0 ? d.d : head_decay_[g];
-        head_base_[g] = d.base;
-      }
+    State factors[static_cast<std::size_t>(longest)];
+    const State *one = factors, *decay = head_decay_, *base = head_base_;
+    if (at_.count > 1) {
+      decays_of_steps<Decay::form>(filled, at_.count, factors, head_decay_, head_base_);
+      find_decays_of_groups(filled, factors);
     } else {
-      std::copy_n(filled, at_.count, one);
-      each_group([&](auto&, index_t i, auto steps) {
-        State all = filled[i];
-        for (int e = 1; e < steps; ++e) all *= filled[i + e];
-        head_decay_[order(i)] = steps > 1 ? flushed(all) : all;
-        head_base_[order(i)] = 0;
-      });
+      const index_t i = at_.head - first_filled_;
+      one = one_of_heads_ + i, decay = decay_of_heads_ + i, base = base_of_heads_ + i;
     }
     each_group([&](auto& group, index_t i, auto steps) {
-      group.rows.decay = head_decay_ + order(i);
-      group.rows.base = head_base_ + order(i);
-      group.rows.decay_stride = 0;
-      group.decay = head_base_[order(i)] > 0 ? row_decay::near_one : row_decay::factor;
-      if constexpr (steps > 1) {
+      group.decay_all_keys(decay + order(i), base + order(i));
+      if constexpr (steps > 1)
         decay_by_head<Rule>(group, plain_[order(i)], one + i);
-      } else {
-        group.seen_by[0] = Rule == state_rule::gated ? one[i] : State(1);
-        group.from_start[0] = group.to_end[0] = 1;
-      }
+      else
+        group.step_decay(Rule == state_rule::gated ? one[i] : State(1));
     });
   }
-
+  // In place of the decays of steps those of the groups; single steps come last, in their order.
+  void find_decays_of_groups(const State* filled, const State* one) {
+    if constexpr (Steps > 1) {
+      for (State* const numbers : {head_decay_, head_base_})
+        std::copy(numbers + groups_ * Steps, numbers + at_.count, numbers + groups_);
+      log_sum<State> x[static_cast<std::size_t>(longest / Steps)];
+      for (index_t g = 0; g < groups_; ++g) {
+        log_sum<State> sum = 0;
+        State product = 1;
+        for (index_t i = g * Steps; i < (g + 1) * Steps; ++i) {
+          sum -= static_cast<log_sum<State>>(filled[i]);
+          product *= one[i];
+        }
+        x[g] = sum;
+        head_decay_[g] = flushed(product);
+        head_base_[g] = 0;
+      }
+      if constexpr (Decay::form == decay_form::log_factor)
+        for (index_t g = 0; g < groups_; ++g) {
+          const pass_decay<State> d = pass_decay_of<State>(x[g]);
+          // Far from 1 the product: a sum that is rounded is off by |x| u, absolutely.
+          if (d.base > 0) head_decay_[g] = d.d;
+          head_base_[g] = d.base;
+        }
+    }
+  }
   // Of the group that begins with step i.
   index_t order(index_t i) const {
     return i < groups_ * Steps ? i / Steps : i - groups_ * (Steps - 1);
@@ -308,7 +306,7 @@ class state_panel {
         decay_by_key<Rule>(group, given_[i / Steps], size_.keys, a, storage_of(i),
                            Decay::form == decay_form::factor ? d : nullptr);
       } else {
-        group.from_start[0] = group.seen_by[0] = group.to_end[0] = 1;
+        group.step_decay(1);
         if constexpr (Rule == state_rule::gated) {
           State* const removal = storage_of(i).removal;
           const State* const key = group.rows.key;
@@ -389,6 +387,8 @@ class state_panel {
   group_storage<State> of_pass_{};
   index_t first_filled_ = 0;
   State filled_heads_[heads_at_once]{}, weighed_heads_[heads_at_once]{};
+  State one_of_heads_[heads_at_once]{}, decay_of_heads_[heads_at_once]{},
+      base_of_heads_[heads_at_once]{};
   State head_decay_[static_cast<std::size_t>(longest)],
       head_base_[static_cast<std::size_t>(longest)];
   given_rows<State, Steps> given_[static_cast<std::size_t>(longest / Steps)];

@@ -98,10 +98,11 @@ class state_walk {
     };
     const auto walk_all = [&]<int Packs>() {
       constexpr index_t width = Packs * lanes;
+      const index_t most = blocks_together(width);
       while (lane + width <= end) {
         lane_block blocks[static_cast<std::size_t>(most_blocks)];
         index_t together = 0;
-        for (; together < blocks_together(width) && lane + width <= end; lane += width) {
+        for (; together < most && lane + width <= end; lane += width) {
           const auto [first, row] = state_.at(head, lane);
           blocks[together++] = {first, row, lane, width};
         }

@@ -52,6 +52,19 @@ struct step_group {
   Real to_end[Steps];                ///< times what is written: w(e+1..last)
   pair_products<Real, Steps> pairs;  ///< with the decays between them; of several steps only
 
+  /// One decay for all rows of the state: d and base of the pass.
+  void decay_all_keys(const Real* d, const Real* base) {
+    rows.decay = d;
+    rows.base = base;
+    rows.decay_stride = 0;
+    decay = *base > 0 ? row_decay::near_one : row_decay::factor;
+  }
+  /// A single step, which is read after it is written. @param seen  `seen_by`
+  void step_decay(const Real& seen) requires(Steps == 1) {
+    seen_by[0] = seen;
+    from_start[0] = to_end[0] = 1;
+  }
+
   /// Multiplies the scale into what is read, and the weights into what is written, save under the
   /// gated rule, where they weigh the error.
   void fold(state_rule rule, const Real& scale) {
@@ -96,6 +109,22 @@ template <class Real>
     using std::expm1;
     if (x <= Real(0x1.62e42fefa39efp-1)) return {expm1(Real(-x)), Real(1)};
     return {exp(Real(-x)), Real(0)};
+  }
+}
+
+/// From what a decay filled for `count` steps or heads: their factors, and d and base of a pass.
+template <decay_form Form, class Real>
+void decays_of_steps(const Real* filled, index_t count, Real* factor, Real* d, Real* base) {
+  for (index_t i = 0; i < count; ++i) {
+    if constexpr (Form == decay_form::log_factor) {
+      const pass_decay<Real> one = pass_decay_of<Real>(-static_cast<log_sum<Real>>(filled[i]));
+      factor[i] = flushed(Real(one.base + one.d));
+      d[i] = one.base > 0 ? one.d : factor[i];
+      base[i] = one.base;
+    } else {
+      factor[i] = d[i] = filled[i];
+      base[i] = 0;
+    }
   }
 }
 
