@@ -38,19 +38,6 @@ set border 3
 set tics nomirror
 )";
 
-bool on_path(const std::string& program) {
-  const char* const path = std::getenv("PATH");
-  if (path == nullptr) return false;
-  std::istringstream folders(path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::error_code ignored;
-    if (!folder.empty() &&
-        std::filesystem::exists(std::filesystem::path(folder) / program, ignored))
-      return true;
-  }
-  return false;
-}
-
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -66,6 +53,19 @@ std::string first_line_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+bool gnuplot_found() {
+  const char* const path = std::getenv("PATH");
+  if (path == nullptr) return false;
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code ignored;
+    if (!folder.empty() &&
+        std::filesystem::exists(std::filesystem::path(folder) / "gnuplot", ignored))
+      return true;
+  }
+  return false;
+}
 
 std::string data_blocks(std::span<const series> all) {
   std::ostringstream text;
@@ -114,7 +114,7 @@ picture make_picture(const std::string& name, const std::string& data, const std
 std::vector<std::string> draw(std::span<const picture> pictures,
                               const std::filesystem::path& folder, std::string& problem) {
   for (const auto& p : pictures) write_atomically(folder / (p.name + ".gp"), p.script);
-  if (!on_path("gnuplot")) {
+  if (!gnuplot_found()) {
     problem =
         "No pictures: gnuplot was not found. Install it (apt-get install gnuplot-nox), then run "
         "the same command again.";

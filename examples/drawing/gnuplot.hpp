@@ -37,6 +37,9 @@ std::string plot_command(std::span<const series> all, std::size_t first = 0);
 picture make_picture(const std::string& name, const std::string& data, const std::string& body,
                      int height = 480);
 
+/// Whether there is a gnuplot to draw with.
+bool gnuplot_found();
+
 /// Writes NAME.gp into the folder and draws it, each file by atomic rename.
 /// @param[out] problem  a sentence when gnuplot is missing or failed; the scripts are there
 /// @returns the names of what was drawn

@@ -61,12 +61,13 @@ int run(const figures::options& o) {
               << m.layers[0].timescales.size() << ", timescales from " << least << " to " << most
               << " steps" << (m.layers[0].exponents.empty() ? ", no taper" : "") << '\n';
   }
-  if (!problem.empty()) std::cout << problem << '\n';
+  const bool failed = !problem.empty() && drawing::gnuplot_found();
+  if (!problem.empty()) (failed ? std::cerr : std::cout) << problem << '\n';
   std::cout << "Written: " << (o.out / "timescales.csv").string() << ", " << pictures.size()
             << " scripts of gnuplot and " << drawn.size() << " pictures beside it\n"
             << std::flush;
   if (!std::cout) throw drawing::file_error("cannot write to standard output");
-  return 0;
+  return failed ? 1 : 0;
 }
 
 }  // namespace

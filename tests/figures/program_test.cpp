@@ -77,6 +77,19 @@ TEST_CASE("without gnuplot: the table, the scripts and a sentence") {
   CHECK(drawing::read_file(folder.path / "b/timescales.csv") != table);
 }
 
+TEST_CASE("where gnuplot fails: the table, what it said, and a status that says so") {
+  const scratch folder("figures_failing");
+  const auto program = folder.path / "gnuplot";
+  drawing::write_atomically(program, "#!/bin/sh\necho no such terminal\nexit 1\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const result r = run(folder, "", "PATH=\"$PWD:$PATH\"");
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "gnuplot could not draw"));
+  CHECK(contains(r.err, "no such terminal"));
+  CHECK(std::filesystem::exists(folder.path / "figures/timescales.csv"));
+  CHECK(contains(r.out, "0 pictures"));
+}
+
 TEST_CASE("from checkpoints") {
   const scratch folder("figures_checkpoints");
   std::filesystem::create_directories(folder.path / "some post");
