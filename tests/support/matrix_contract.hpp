@@ -217,6 +217,26 @@ void check_large_shapes(const Form& form = {}) {
                     [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
+/// Inputs of more than 16 MB, which forms may read ahead of their use: heads that share rows or not,
+/// rows backwards, sequences that end before the data does.
+template <class Form, class T, class State>
+void check_far_inputs(const Form& form = {}) {
+  const auto steps = static_cast<index_t>(18e6 / (5 * 3 * 500 * sizeof(T)));
+  const matrix_case c{.steps = steps,
+                      .heads = 3,
+                      .keys = 500,
+                      .values = 1,
+                      .rule = matrix_rule::rates,
+                      .decays = decay_per::key};
+  check_case<Form, T, State>(c, form);
+  matrix_case other = c;
+  other.steps = 2 * steps, other.rule = matrix_rule::corrections;
+  other.query_heads = other.removal_heads = 1;
+  other.inputs = head_layout::backwards;
+  other.offsets = {3, 2 * steps - 2};
+  check_case<Form, T, State>(other, form);
+}
+
 /// Panels full and not: lengths about 64 and 128, where decays keep the majorant of the delta rules
 /// small; the outer products at any decay.
 template <class Form, class T, class State>

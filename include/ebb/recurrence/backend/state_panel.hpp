@@ -10,7 +10,6 @@
 #include <optional>
 #include <type_traits>
 
-#include <ebb/core/pack_exponential.hpp>
 #include <ebb/decay/stored.hpp>
 #include <ebb/recurrence/backend/step_group.hpp>
 #include <ebb/recurrence/backend/walk_memory.hpp>
@@ -80,24 +79,19 @@ class state_panel {
   /// Asks for the rows of steps t .. t + count - 1 of head h, which a later panel reads: no hardware
   /// follows rows of other heads' distance.
   void prefetch_steps(index_t batch, index_t h, index_t t, index_t count) const {
-    count = std::min(count, size_.steps - t);
-    if (count <= 0) return;  // past the data
-    const auto rows = [&](const head_view<const T>& view) {
-      const index_t head = shared_head(view, h, size_.heads);
-      for (index_t i = 0; i < count; ++i)
-        prefetch_row(view.pointer(batch, t + i, head), size_.keys);
-    };
-    rows(data_.queries);
-    rows(data_.keys);
-    if constexpr (Rule == state_rule::delta) {
-      rows(data_.removals);
-      rows(data_.rates.left_out() ? data_.corrections : data_.rates);
-    }
-    if constexpr (requires { decay_.rows_at(block_origin{}); })
-      if (by_key()) {
-        const auto decays = decay_.rows_at({batch, t, h * size_.keys, 1});
-        for (index_t i = 0; i < count; ++i) prefetch_row(decays.data + i * decays.row, size_.keys);
-      }
+    for (index_t end = std::min(t + count, size_.steps); t < end; ++t)
+      each_row(batch, t, h, [](const auto* row, index_t width) { prefetch_row(row, width); });
+  }
+  /// Reads from each line of the n-th row of the steps from t on, head by head as they lie in
+  /// memory: processors fetch ahead of such reads, which they do not of a prefetch, and memory is
+  /// too far away for the few of these that can be under way.
+  void touch_row(index_t batch, index_t t, index_t n, index_t first_head, index_t heads) const {
+    if (t + n / heads >= size_.steps) return;
+    each_row(batch, t + n / heads, first_head + n % heads, [](const auto* row, index_t width) {
+      constexpr auto line = static_cast<index_t>(64 / sizeof(*row));
+      for (index_t j = 0; j < width; j += line)
+        static_cast<void>(*reinterpret_cast<const volatile char*>(row + j));
+    });
   }
 
   const step_group<State, Steps>* many() const { return many_; }
@@ -116,6 +110,22 @@ class state_panel {
     index_t step;
     const State* operator[](index_t t) const { return first + t * step; }
   };
+
+  // f(row, count) for the rows of a step of head h that lie in the caller's memory, but values.
+  template <class F>
+  void each_row(index_t batch, index_t t, index_t h, const F& f) const {
+    const auto row = [&](const head_view<const T>& view) {
+      f(view.pointer(batch, t, shared_head(view, h, size_.heads)), size_.keys);
+    };
+    row(data_.queries);
+    row(data_.keys);
+    if constexpr (Rule == state_rule::delta) {
+      row(data_.removals);
+      row(data_.rates.left_out() ? data_.corrections : data_.rates);
+    }
+    if constexpr (requires { decay_.rows_at(block_origin{}); })
+      if (by_key()) f(decay_.rows_at({batch, t, h * size_.keys, 1}).data, size_.keys);
+  }
 
   bool by_key() const { return data_.decays == decay_per::key; }
 
@@ -300,7 +310,7 @@ class state_panel {
           logs[e] = filled[i + e];
           a[e] = filled_ + (i + e) * keys_up_;
         }
-        group.decay = exponentials(logs, filled_ + i * keys_up_, d, base);
+        group.decay = decays_by_key(logs, filled_ + i * keys_up_, keys_up_, size_.keys, d, base);
       }
       if constexpr (steps > 1) {
         decay_by_key<Rule>(group, given_[i / Steps], size_.keys, a, storage_of(i),
@@ -315,57 +325,6 @@ class state_panel {
         }
       }
     });
-  }
-
-  // From the logarithms of each step factors, maybe in their place; for the pass the whole decay.
-  template <std::size_t Count>
-  row_decay exponentials(const State* const (&logs)[Count], State* factor, State* decay,
-                         State* base) const {
-    index_t near = 0, j = 0;
-#if defined(__GNUC__)
-    if constexpr (std::is_same_v<State, float>) {
-      using V = pack<State>;
-      constexpr index_t lanes = pack_of<State>::lanes;
-      for (; j + lanes <= size_.keys; j += lanes) {
-        V high{}, low{};
-#pragma GCC unroll 4
-        for (std::size_t e = 0; e < Count; ++e) {
-          const V x = -load<V>(logs[e] + j);
-          if (Count > 1)
-            store(factor + static_cast<index_t>(e) * keys_up_ + j, decay_of_pack(x, V{}).a);
-          if (e == 0)
-            high = x;
-          else
-            add_exactly(high, low, x);
-        }
-        // Next to infinity the rest of a sum is no number. NOLINTNEXTLINE(misc-redundant-expression)
-        low = low == low ? low : V{};
-        const decayed<V> all = decay_of_pack(high, low);
-        const auto is_near = high <= broadcast<V>(0x1.62e43p-1F);
-        store(decay + j, V(is_near ? -all.m : all.a));
-        store(base + j, V(is_near ? broadcast<V>(1.0F) : V{}));
-        if (Count == 1) store(factor + j, all.a);
-        for (index_t i = 0; i < lanes; ++i) near -= is_near[i];
-      }
-    }
-#endif
-    for (; j < size_.keys; ++j) {
-      log_sum<State> x = 0;
-      State product = 1;
-      for (std::size_t e = 0; e < Count; ++e) {
-        const auto log_decay = static_cast<log_sum<State>>(logs[e][j]);
-        x -= log_decay;
-        const pass_decay<State> one = pass_decay_of<State>(-log_decay);
-        product *= factor[static_cast<index_t>(e) * keys_up_ + j] = one.base + one.d;
-      }
-      const pass_decay<State> all = pass_decay_of<State>(x);
-      decay[j] = all.base > 0 ? all.d : product;
-      base[j] = all.base;
-      near += all.base > 0 ? 1 : 0;
-    }
-    return near == size_.keys ? row_decay::near_one
-           : near > 0         ? row_decay::mixed
-                              : row_decay::factor;
   }
 
   // f(group, first step, number of steps) for all groups.

@@ -33,7 +33,8 @@ class state_walk {
         piece_(piece),
         size_(shape_of(data)),
         state_(where, piece, size_, steps()),
-        panel_(decay, data) {}
+        panel_(decay, data),
+        far_(Rule == state_rule::delta && bytes() > 16e6) {}
 
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
@@ -78,6 +79,15 @@ class state_walk {
 
   index_t steps() const {
     return where_.end(piece_.sequence, size_.steps) - where_.begin(piece_.sequence);
+  }
+  // What the arrays of this sequence take, decays by key taken for as wide as the data.
+  double bytes() const {
+    double numbers = static_cast<double>(size_.heads * size_.values);
+    each_input(data_, [&](const auto& view) {
+      numbers += static_cast<double>(view.heads() * view.width());
+    });
+    if (data_.decays == decay_per::key) numbers += static_cast<double>(size_.heads * size_.keys);
+    return numbers * static_cast<double>(steps()) * sizeof(T);
   }
   index_t next_snapshot(index_t t) const {
     const auto at = std::lower_bound(where_.snapshot_steps.begin(), where_.snapshot_steps.end(), t);
@@ -163,9 +173,14 @@ class state_walk {
                     data_.outputs.pointer(piece_.batch, t, h), data_.values.stride().step,
                     data_.outputs.stride().step, true};
     for (index_t g = 0; g < number; ++g) {
-      if (blocks[0].lane == piece_.first_lane)
-        panel_.prefetch_steps(piece_.batch, last ? piece_.first_head : h + 1,
-                              t + g * Count + (last ? panel_.steps_for(size_.keys) : 0), Count);
+      if (blocks[0].lane == piece_.first_lane) {
+        if (far_)
+          panel_.touch_row(piece_.batch, t + number, (h - piece_.first_head) * number + g,
+                           piece_.first_head, piece_.heads);
+        else
+          panel_.prefetch_steps(piece_.batch, last ? piece_.first_head : h + 1,
+                                t + g * Count + (last ? panel_.steps_for(size_.keys) : 0), Count);
+      }
       rows.more = t + (g + 2) * Count <= size_.steps;
       const auto* const next = g + 1 < number ? groups + g + 1 : nullptr;
       for (index_t b = 0; b < together; ++b) {
@@ -304,6 +319,7 @@ class state_walk {
   matrix_shape size_;
   running_state<State> state_;
   panel panel_;
+  bool far_;  // whether the rows of the general rule come from beyond the caches
   State* copy_ = nullptr;
 };
 

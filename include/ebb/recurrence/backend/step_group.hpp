@@ -12,6 +12,7 @@
 
 #include <ebb/core/exponential.hpp>
 #include <ebb/core/pack.hpp>
+#include <ebb/core/pack_exponential.hpp>
 #include <ebb/decay/concept.hpp>
 #include <ebb/decay/weight.hpp>
 #include <ebb/recurrence/backend/state_pass.hpp>
@@ -126,6 +127,56 @@ void decays_of_steps(const Real* filled, index_t count, Real* factor, Real* d, R
       base[i] = 0;
     }
   }
+}
+
+/// Decays of a number for each key, for a group of steps: from the logarithms of each step its
+/// factors, maybe in their place, a row every `row` numbers; for the pass d and base of the whole
+/// decay.
+template <class Real, std::size_t Count>
+row_decay decays_by_key(const Real* const (&logs)[Count], Real* factor, index_t row, index_t keys,
+                        Real* d, Real* base) {
+  index_t near = 0, j = 0;
+#if defined(__GNUC__)
+  if constexpr (std::is_same_v<Real, float>) {
+    using V = pack<Real>;
+    constexpr index_t lanes = pack_of<Real>::lanes;
+    for (; j + lanes <= keys; j += lanes) {
+      V high{}, low{};
+#pragma GCC unroll 4
+      for (std::size_t e = 0; e < Count; ++e) {
+        const V x = -load<V>(logs[e] + j);
+        if (Count > 1) store(factor + static_cast<index_t>(e) * row + j, decay_of_pack(x, V{}).a);
+        if (e == 0)
+          high = x;
+        else
+          add_exactly(high, low, x);
+      }
+      // Next to infinity the rest of a sum is no number. NOLINTNEXTLINE(misc-redundant-expression)
+      low = low == low ? low : V{};
+      const decayed<V> all = decay_of_pack(high, low);
+      const auto is_near = high <= broadcast<V>(0x1.62e43p-1F);
+      store(d + j, V(is_near ? -all.m : all.a));
+      store(base + j, V(is_near ? broadcast<V>(1.0F) : V{}));
+      if (Count == 1) store(factor + j, all.a);
+      for (index_t i = 0; i < lanes; ++i) near -= is_near[i];
+    }
+  }
+#endif
+  for (; j < keys; ++j) {
+    log_sum<Real> x = 0;
+    Real product = 1;
+    for (std::size_t e = 0; e < Count; ++e) {
+      const auto log_decay = static_cast<log_sum<Real>>(logs[e][j]);
+      x -= log_decay;
+      const pass_decay<Real> one = pass_decay_of<Real>(-log_decay);
+      product *= factor[static_cast<index_t>(e) * row + j] = one.base + one.d;
+    }
+    const pass_decay<Real> all = pass_decay_of<Real>(x);
+    d[j] = all.base > 0 ? all.d : product;
+    base[j] = all.base;
+    near += all.base > 0 ? 1 : 0;
+  }
+  return near == keys ? row_decay::near_one : near > 0 ? row_decay::mixed : row_decay::factor;
 }
 
 /// The product of two rows of K numbers.
