@@ -197,6 +197,7 @@ class state_panel {
   // What the decay gives for the whole head: decays, unless they are by key, and weights, if any.
   // For single steps, as in decoding, for some heads at once, through an exponential together.
   void fill_of_head(State* filled, State* weighed, bool again) {
+    if (by_key() && !weighing_decay<Decay, State>) return;
     if (by_key() || at_.count > 1) return fill_heads(1, filled, weighed);
     constexpr auto at_once = static_cast<index_t>(heads_at_once);
     if (!again || at_.head % at_once == 0) {

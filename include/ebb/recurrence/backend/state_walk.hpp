@@ -184,10 +184,11 @@ class state_walk {
       rows.more = t + (g + 2) * Count <= size_.steps;
       const auto* const next = g + 1 < number ? groups + g + 1 : nullptr;
       for (index_t b = 0; b < together; ++b) {
-        // Beside the last pass over a block the state of the next head comes nearer. Only the
-        // general rule, whose first look at a state waits for it, gains by it.
+        // Beside the last pass over a block the state of the next head comes nearer, for the rules
+        // whose first look at a state waits for it. The gated one gains by it in single steps.
+        const bool waits = Rule == state_rule::delta || (Rule == state_rule::gated && number == 1);
         const State* const soon =
-            Rule != state_rule::delta || number == 1 || next != nullptr || piece_.heads == 1
+            !waits || next != nullptr || piece_.heads == 1
                 ? nullptr
                 : state_.at(last ? 0 : h + 1 - piece_.first_head, blocks[b].lane).first;
         advance<Packs>(groups[g], next, blocks[b], soon, h, rows, seen[g % 2][b],

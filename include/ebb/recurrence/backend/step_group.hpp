@@ -140,6 +140,7 @@ row_decay decays_by_key(const Real* const (&logs)[Count], Real* factor, index_t 
   if constexpr (std::is_same_v<Real, float>) {
     using V = pack<Real>;
     constexpr index_t lanes = pack_of<Real>::lanes;
+    decltype(V{} < V{}) nears{};  // minus how many, by lane
     for (; j + lanes <= keys; j += lanes) {
       V high{}, low{};
 #pragma GCC unroll 4
@@ -158,8 +159,9 @@ row_decay decays_by_key(const Real* const (&logs)[Count], Real* factor, index_t 
       store(d + j, V(is_near ? -all.m : all.a));
       store(base + j, V(is_near ? broadcast<V>(1.0F) : V{}));
       if (Count == 1) store(factor + j, all.a);
-      for (index_t i = 0; i < lanes; ++i) near -= is_near[i];
+      nears += is_near;
     }
+    for (index_t i = 0; i < lanes; ++i) near -= nears[i];
   }
 #endif
   for (; j < keys; ++j) {
