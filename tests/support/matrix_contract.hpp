@@ -217,7 +217,7 @@ void check_large_shapes(const Form& form = {}) {
                     [&](const matrix_case& c) { check_case<Form, T, State>(c, form); });
 }
 
-/// Inputs of more than 16 MB, which forms may read ahead of their use: heads that share rows or not,
+/// Inputs of more than 8 MB, which forms may read ahead of their use: heads that share rows or not,
 /// rows backwards, sequences that end before the data does.
 template <class Form, class T, class State>
 void check_far_inputs(const Form& form = {}) {

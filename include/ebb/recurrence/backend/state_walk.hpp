@@ -34,7 +34,7 @@ class state_walk {
         size_(shape_of(data)),
         state_(where, piece, size_, steps()),
         panel_(decay, data),
-        far_(Rule == state_rule::delta && bytes() > 16e6) {}
+        far_(Rule == state_rule::delta && bytes() > 8e6) {}
 
   void run() {
     const index_t begin = where_.begin(piece_.sequence);
