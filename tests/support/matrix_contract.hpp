@@ -221,7 +221,7 @@ void check_large_shapes(const Form& form = {}) {
 /// rows backwards, sequences that end before the data does.
 template <class Form, class T, class State>
 void check_far_inputs(const Form& form = {}) {
-  const auto steps = static_cast<index_t>(18e6 / (5 * 3 * 500 * sizeof(T)));
+  const auto steps = static_cast<index_t>(18e6 / (5. * 3 * 500 * sizeof(T)));
   const matrix_case c{.steps = steps,
                       .heads = 3,
                       .keys = 500,

@@ -287,6 +287,7 @@ class key_walk {
     V next = fast;
     if constexpr (Decay::form == decay_form::log_factor) {
       // An infinite state would meet its own decrement, inf - inf; its decay is infinite again.
+      // NOLINTNEXTLINE(misc-redundant-expression)
       const V sum = s + fast, slow = sum == sum ? sum : s + b;
       next = weight < V{} ? slow : fast;
     }
