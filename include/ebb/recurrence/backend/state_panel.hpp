@@ -111,6 +111,10 @@ class state_panel {
     const State* operator[](index_t t) const { return first + t * step; }
   };
 
+  // Only declared: what is stored so lies side by side for the keys of a head.
+  template <class Number>
+  static void along_channels(const stored_rows<Number, time_major>&);
+
   // f(row, count) for the rows of a step of head h that lie in the caller's memory, but values.
   template <class F>
   void each_row(index_t batch, index_t t, index_t h, const F& f) const {
@@ -123,7 +127,7 @@ class state_panel {
       row(data_.removals);
       row(data_.rates.left_out() ? data_.corrections : data_.rates);
     }
-    if constexpr (requires { decay_.rows_at(block_origin{}); })
+    if constexpr (requires { along_channels(decay_.rows_at(block_origin{})); })
       if (by_key()) f(decay_.rows_at({batch, t, h * size_.keys, 1}).data, size_.keys);
   }
 
