@@ -205,7 +205,7 @@ TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
 
 TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   const auto nothing = [](auto&) {};
-  const std::string inputs_apart = "need outputs apart from the inputs, or the values themselves";
+  const std::string inputs_apart = "need outputs apart from ";
   refuses_data("need outputs that do not share memory", [&](auto& d) {
     d.outputs = {memory.data(), {B, T, H, V}, {T * H * V, H * V, V - 1}};
   });
@@ -214,53 +214,54 @@ TEST_CASE_FIXTURE(fixture, "memory shared otherwise than allowed") {
   });
   // Where inputs and outputs meet in one number.
   const index_t last = B * T * H * V - 1;
-  refuses_data(inputs_apart, [&](auto& d) { d.queries = shared(last, H, K); });
-  refuses_data(inputs_apart, [&](auto& d) { d.keys = shared(last, 1, K); });
-  refuses_data(inputs_apart, [&](auto& d) { d.values = shared(last, H, V); });
-  refuses_data(inputs_apart, [&](auto& d) { d.values = shared(1, H, V); });
-  refuses_data(inputs_apart, [&](auto& d) { d.weights = shared(last, H, 1); });
-  refuses_data(inputs_apart, [&](auto& d) {
+  refuses_data(inputs_apart + "queries", [&](auto& d) { d.queries = shared(last, H, K); });
+  refuses_data(inputs_apart + "keys", [&](auto& d) { d.keys = shared(last, 1, K); });
+  refuses_data(inputs_apart + "values", [&](auto& d) { d.values = shared(last, H, V); });
+  refuses_data(inputs_apart + "values", [&](auto& d) { d.values = shared(1, H, V); });
+  refuses_data(inputs_apart + "weights", [&](auto& d) { d.weights = shared(last, H, 1); });
+  refuses_data(inputs_apart + "values", [&](auto& d) {
     d.values = {memory.data(), {B, T, H, V}, {T * H * V, H * V, 0}};
   });
-  refuses_data(inputs_apart, [&](delta_data& d) {
+  refuses_data(inputs_apart + "removals", [&](delta_data& d) {
     d.removals = shared(last, H, K);
     d.rates = input(H, K);
   });
-  refuses_data(inputs_apart, [&](delta_data& d) {
+  refuses_data(inputs_apart + "rates", [&](delta_data& d) {
     d.removals = input(H, K);
     d.rates = shared(last, 1, K);
   });
-  refuses_data(inputs_apart, [&](delta_data& d) {
+  refuses_data(inputs_apart + "corrections", [&](delta_data& d) {
     d.removals = input(H, K);
     d.corrections = shared(last, 2, K);
   });
   // Values in place are no licence for the others, also where K = V.
-  refuses_data(inputs_apart, [&](auto& d) {
+  refuses_data(inputs_apart + "queries", [&](auto& d) {
     d.values = d.outputs;
     d.queries = d.outputs;
     d.keys = input(H, V);
   });
-  refuses_data(inputs_apart, [&](auto& d) {
+  refuses_data(inputs_apart + "keys", [&](auto& d) {
     d.values = d.outputs;
     d.queries = input(H, V);
     d.keys = d.outputs;
   });
 
-  const std::string states_apart = "need final states and snapshots apart from the inputs";
   const std::vector<index_t> one{3};
   const states final{.final_states = state(1000, 1)},
       snapshot{.snapshot_steps = one, .snapshots = state(1000, 1)};
   for (const states& where : {final, snapshot}) {
+    const std::string apart =
+        where.snapshots.empty() ? "need final states apart from " : "need snapshots apart from ";
     refuses_data(
-        states_apart, [&](auto& d) { d.queries = shared(999, H, K); }, where);
+        apart + "queries", [&](auto& d) { d.queries = shared(999, H, K); }, where);
     refuses_data(
-        states_apart, [&](auto& d) { d.keys = shared(1000 + 143, 1, K); }, where);
+        apart + "keys", [&](auto& d) { d.keys = shared(1000 + 143, 1, K); }, where);
     refuses_data(
-        states_apart, [&](auto& d) { d.values = shared(1000, H, V); }, where);
+        apart + "values", [&](auto& d) { d.values = shared(1000, H, V); }, where);
     refuses_data(
-        states_apart, [&](auto& d) { d.weights = shared(1000, H, 1); }, where);
+        apart + "weights", [&](auto& d) { d.weights = shared(1000, H, 1); }, where);
     refuses_data(
-        states_apart,
+        apart + "removals",
         [&](delta_data& d) {
           d.removals = shared(1000, H, K);
           d.rates = input(H, K);

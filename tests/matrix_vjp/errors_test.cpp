@@ -90,20 +90,27 @@ TEST_CASE("shapes that do not fit") {
     f.data.keys = {f.other.numbers.data(), {2, 5, 3, 3}};
   });
   broken("need either corrections or rates", [](fixture& f) { f.data.corrections = {}; });
-  broken("need output cotangents of the shape of the outputs, got 2, 4, 4, 2",
-         [](fixture& f) { f.from.outputs = f.from.outputs.steps_from(0, 4); });
+  broken(
+      "need output cotangents of the shape of the outputs (got, then B, T, H, V), got 2, 4, 4, 2, "
+      "2, 5",
+      [](fixture& f) { f.from.outputs = f.from.outputs.steps_from(0, 4); });
   broken("need final-state cotangents of shape (batches, sequences, H K V), got 2, 1, 23",
          [](fixture& f) { f.from.final_states = f.from.final_states.channels_from(0, 23); });
   broken("need snapshot cotangents of shape (batches, snapshot steps, H K V), got 2, 1, 23",
          [](fixture& f) { f.from.snapshots = f.from.snapshots.channels_from(0, 23); });
-  const std::string shapes = "need gradients of the shapes of the arrays that there are";
-  broken(shapes, [](fixture& f) { f.to.queries = f.place(f.keys, 0); });
-  broken(shapes, [](fixture& f) { f.to.keys = f.to.keys.steps_from(0, 4); });
-  broken(shapes, [](fixture& f) { f.to.values = f.place(f.weights, 300); });
-  broken(shapes, [](fixture& f) { f.to.removals = f.place(f.keys, 1000); });
-  broken(shapes, [](fixture& f) { f.to.rates = f.place(f.corrections, 1000); });
-  broken(shapes, [](fixture& f) { f.data.weights = {}; });
-  broken("need a skip gradient of the skip's length, got 4, 8",
+  const std::string of = "need a gradient of ",
+                    shape =
+                        " of their shape (batches, steps, heads, width; got, then wanted), got ";
+  broken(of + "queries" + shape + "2, 5, 4, 3, 2, 5, 2, 3",
+         [](fixture& f) { f.to.queries = f.place(f.keys, 0); });
+  broken(of + "keys" + shape + "2, 4, 4, 3, 2, 5, 4, 3",
+         [](fixture& f) { f.to.keys = f.to.keys.steps_from(0, 4); });
+  broken(of + "values" + shape, [](fixture& f) { f.to.values = f.place(f.weights, 300); });
+  broken(of + "removals" + shape, [](fixture& f) { f.to.removals = f.place(f.keys, 1000); });
+  broken(of + "rates left out: the data has none",
+         [](fixture& f) { f.to.rates = f.place(f.corrections, 1000); });
+  broken(of + "weights left out: the data has none", [](fixture& f) { f.data.weights = {}; });
+  broken("need a skip gradient of the skip's length (got, wanted), got 4, 8",
          [](fixture& f) { f.to.skip = f.to.skip.first(4); });
   broken("need initial-state gradients of shape (batches, sequences, H K V), got 2, 1, 23",
          [](fixture& f) { f.to.initial_states = f.to.initial_states.channels_from(0, 23); });
@@ -139,32 +146,37 @@ TEST_CASE("memory that may not be shared") {
   broken("need gradients whose elements do not share memory", [](fixture& f) {
     f.to.initial_states = strided_view<float>(f.memory.data() + 900, {2, 1, 24}, {0, 24});
   });
-  const std::string apart = "need gradients apart from everything that is read and from each other";
-  broken(apart, [](fixture& f) { f.data.keys = f.to.keys; });
-  broken(apart, [](fixture& f) { f.data.removals = f.to.removals; });
-  broken(apart, [](fixture& f) { f.data.outputs = f.place(f.values, 101); });
-  broken(apart, [](fixture& f) { f.data.skip = std::span(f.memory).subspan(301, 8); });
-  broken(apart, [](fixture& f) { f.to.weights = f.place(f.weights, 315); });
-  broken(apart, [](fixture& f) { f.to.skip = std::span(f.memory).subspan(99, 8); });
-  broken(apart, [](fixture& f) {
+  const std::string of = "need the gradient of ";
+  broken(of + "keys apart from keys", [](fixture& f) { f.data.keys = f.to.keys; });
+  broken(of + "removals apart from removals", [](fixture& f) { f.data.removals = f.to.removals; });
+  broken(of + "keys apart from outputs",
+         [](fixture& f) { f.data.outputs = f.place(f.values, 101); });
+  broken(of + "values apart from the skip",
+         [](fixture& f) { f.data.skip = std::span(f.memory).subspan(301, 8); });
+  broken(of + "values apart from that of weights",
+         [](fixture& f) { f.to.weights = f.place(f.weights, 315); });
+  broken(of + "queries apart from the skip's gradient", [](fixture& f) {
+    f.to.keys = {};
+    f.to.skip = std::span(f.memory).subspan(59, 8);
+  });
+  broken("need the skip's gradient apart from the initial states' gradient", [](fixture& f) {
     f.to.initial_states = strided_view<float>(f.memory.data() + 805, {2, 1, 24});
   });
-  broken(apart, [](fixture& f) {
+  broken("need the initial states' gradient apart from initial states", [](fixture& f) {
     f.where.initial_states = strided_view<float>(f.memory.data() + 947, {2, 1, 24});
   });
-  broken(apart, [](fixture& f) {
+  broken(of + "values apart from final-state cotangents", [](fixture& f) {
     f.from.final_states = strided_view<float>(f.memory.data() + 330, {2, 1, 24});
   });
-  broken(apart, [](fixture& f) {
+  broken(of + "values apart from snapshot cotangents", [](fixture& f) {
     f.from.snapshots = strided_view<float>(f.memory.data() + 330, {2, 1, 24});
   });
-  broken(apart, [](fixture& f) {
+  broken(of + "values apart from the decay's data", [](fixture& f) {
     f.decays = strided_view<const float>(f.memory.data() + 330, {2, 5, 4});
   });
-  const std::string in_place =
-      "need gradients apart from the output cotangents, or value gradients in their place";
-  broken(in_place, [](fixture& f) { f.from.outputs = f.place(f.values, 301); });
-  broken(in_place, [](fixture& f) { f.from.outputs = f.place(f.values, 100); });
+  const std::string given = " apart from output cotangents (that of values may be in their place)";
+  broken(of + "values" + given, [](fixture& f) { f.from.outputs = f.place(f.values, 301); });
+  broken(of + "keys" + given, [](fixture& f) { f.from.outputs = f.place(f.values, 100); });
   broken("need initial-state gradients to be the final-state cotangents, or apart", [](fixture& f) {
     f.from.final_states = strided_view<float>(f.memory.data() + 901, {2, 1, 24});
   });
@@ -187,15 +199,15 @@ TEST_CASE_FIXTURE(fixture, "gradients of the decay") {
   };
   sums wrong{strided_view<float>(memory.data(), {2, 5, 3})};
   refuses_sums(wrong, stored, "stored_decay: need gradients of the data's shape");
-  const std::string apart = "delta_vjp: need the gradients of the decay apart from all other data";
+  const std::string apart = "delta_vjp: need the gradients of the decay apart from ";
   sums on_keys{strided_view<float>(memory.data() + 99, {2, 5, 4})};
-  refuses_sums(on_keys, stored, apart);
+  refuses_sums(on_keys, stored, apart + "the gradient of keys");
   sums on_states{strided_view<float>(states.data() + 8, {2, 5, 4})};
-  refuses_sums(on_states, stored, apart);
+  refuses_sums(on_states, stored, apart + "all other data");
   sums on_values{strided_view<float>(values.numbers.data() + 8, {2, 5, 4})};
-  refuses_sums(on_values, stored, apart);
+  refuses_sums(on_values, stored, apart + "values");
   sums on_given{strided_view<float>(given.numbers.data() + 8, {2, 5, 4})};
-  refuses_sums(on_given, stored, apart);
+  refuses_sums(on_given, stored, apart + "output cotangents");
   const std::vector<double> rates{1, 2, 3, 4};
   const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
   std::vector<double> three(3);

@@ -140,6 +140,25 @@ TEST_CASE("gradients of the gate are slopes of g y z sigma(z)") {
   }
 }
 
+TEST_CASE_TEMPLATE("a gate at infinity has its limits", T, float, double) {
+  const T inf = std::numeric_limits<T>::infinity();
+  const ebb::head_extents size{1, 1, 1, 3};
+  const std::vector<T> z{inf, -inf, std::numeric_limits<T>::quiet_NaN()}, y{T(2), T(2), T(2)},
+      g{T(3), T(3), T(3)};
+  std::vector<T> out = y, dy(3), dz(3);
+  const head_view<const T> gate(z.data(), size);
+  ebb::silu_gate(gate, head_view<T>(out.data(), size));
+  ebb::silu_gate_vjp(gate, head_view<const T>(y.data(), size), head_view<const T>(g.data(), size),
+                     head_view<T>(dy.data(), size), head_view<T>(dz.data(), size));
+  CHECK(out[0] == inf);
+  CHECK(out[1] == 0);
+  CHECK(dy[0] == inf);
+  CHECK(dy[1] == 0);
+  CHECK(dz[0] == 6);
+  CHECK(dz[1] == 0);
+  for (const T& x : {out[2], dy[2], dz[2]}) CHECK(std::isnan(x));
+}
+
 TEST_CASE("gradients of a gate that do not fit are refused") {
   std::vector<float> y(6, 1.0f), z(6, 1.0f), g(6, 1.0f), dy(6, 5.0f), dz(6, 5.0f);
   const ebb::head_extents size{1, 3, 1, 2}, other{1, 2, 1, 2};

@@ -62,7 +62,7 @@ void add_matrix_memory(emulator::memory& m, const Decay& decay, const Data& data
   const auto inside = [&](const auto& view) {
     return view.empty() ? view : view.steps_from(begin, end - begin);
   };
-  detail::each_input(data, [&](const auto& view) {
+  detail::each_input(data, [&](const auto& view, std::string_view) {
     if (view.data() != data.outputs.data()) add_heads(view, usage::input, "input");
   });
   add_heads(data.outputs, data.values.data() == data.outputs.data() ? usage::in_out : usage::output,

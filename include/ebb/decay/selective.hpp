@@ -281,13 +281,14 @@ class selective_decay {
     }
     /// @throws shape_error unless each of the gradients has its shape or is left out.
     void check(const extents&, const gradients& sums) const {
-      const auto fits = [](std::size_t got, std::size_t expected) {
-        detail::require_shape(got == 0 || got == expected, "selective_decay",
-                              "need one gradient per parameter (got, parameters)", got, expected);
+      const auto fits = [](std::size_t got, std::size_t expected, std::string_view rule) {
+        detail::require_shape(got == 0 || got == expected, "selective_decay", rule, got, expected);
       };
-      fits(sums.rates.size(), rates().size());
-      fits(sums.bias.size(), bias().size());
-      fits(sums.alpha.size(), alpha().size());
+      fits(sums.rates.size(), rates().size(),
+           "need a gradient of rates for each channel, also with rates_for (got, channels)");
+      fits(sums.bias.size(), bias().size(), "need a gradient for each bias (got, bias values)");
+      fits(sums.alpha.size(), alpha().size(),
+           "need a gradient of alpha for each channel, none without a taper (got, exponents)");
       steps_.check_sums(sums.raw, "selective_decay");
     }
 

@@ -153,12 +153,13 @@ class sigmoid_gate {
     }
     /// @throws shape_error unless each of the gradients has its shape or is left out.
     void check(const extents&, const gradients& sums) const {
-      const auto fits = [](std::size_t got, std::size_t expected) {
-        detail::require_shape(got == 0 || got == expected, "sigmoid_gate",
-                              "need one gradient per parameter (got, parameters)", got, expected);
+      const auto fits = [](std::size_t got, std::size_t expected, std::string_view rule) {
+        detail::require_shape(got == 0 || got == expected, "sigmoid_gate", rule, got, expected);
       };
-      fits(sums.logits.size(), logits_.size());
-      fits(sums.alpha.size(), alpha().size());
+      fits(sums.logits.size(), logits_.size(),
+           "need a gradient of logits for each channel (got, channels)");
+      fits(sums.alpha.size(), alpha().size(),
+           "need a gradient of alpha for each channel, none without a taper (got, exponents)");
       raw_.check_sums(sums.raw, "sigmoid_gate");
     }
 

@@ -27,7 +27,7 @@ namespace ebb::inline EBB_ABI {
 /// | `o`       | (B, T, H, V)  | gets the outputs; may be `v` itself                  | needed    |
 /// | `scale`   |               | finite                                               | 1/sqrt(K) |
 /// | `epsilon` | >= 0          | q / sqrt(|q|^2 + epsilon) for q, k likewise;         | 1e-6      |
-/// |           |               | nullopt: as given                                    |           |
+/// |           |               | nullopt: as given. 0 makes rows of zeros NaN         |           |
 /// | `decays`  |               | whether the decay is a number a head or a vector of K| head      |
 template <class T>
 struct gated_deltanet_arrays {

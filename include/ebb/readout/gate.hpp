@@ -11,11 +11,19 @@
 
 namespace ebb::inline EBB_ABI {
 
-/// x sigma(x), with sigma the logistic function.
+namespace detail {
+/// x s, for an s that vanishes faster than x grows: 0 where s is, also for an infinite x.
+template <real_scalar Real>
+Real times_vanishing(const Real& x, const Real& s) {
+  return s == Real(0) ? s : Real(x * s);
+}
+}  // namespace detail
+
+/// x sigma(x), with sigma the logistic function; 0 at -inf.
 /// Accuracy: within 5 unit roundoffs (exp taken within 1 ulp).
 template <real_scalar Real>
 Real silu(const Real& x) {
-  return Real(x * logistic(x));
+  return detail::times_vanishing(x, logistic(x));
 }
 
 namespace detail {
@@ -87,7 +95,8 @@ void check_gate_vjp(std::string_view name, const head_view<const T>& gate,
 ///
 ///   dy = g z sigma(z)        dz = g y sigma(z) (1 + z sigma(-z))
 ///
-/// in the state's type, each rounded once.
+/// in the state's type, each rounded once. At z = -inf both are 0, at z = inf dz = g y, for finite
+/// g and y.
 ///
 /// Shapes: all (batch, time, head, width). Units: those of the loss over those of each value.
 ///
@@ -118,10 +127,11 @@ void silu_gate_vjp(const head_view<const T>& gate, const head_view<const T>& inp
           const auto x = static_cast<State>(z[i]), of_output = static_cast<State>(g[i]);
           const State rise = logistic(x);
           if (dz != nullptr) {
-            const State slope = rise * (State(1) + x * logistic(State(-x)));
+            const State turn = State(1) + detail::times_vanishing(x, logistic(State(-x)));
+            const State slope = detail::times_vanishing(turn, rise);
             dz[i] = static_cast<T>(of_output * static_cast<State>(y[i]) * slope);
           }
-          if (dy != nullptr) dy[i] = static_cast<T>(of_output * State(x * rise));
+          if (dy != nullptr) dy[i] = static_cast<T>(of_output * detail::times_vanishing(x, rise));
         }
       }
 }

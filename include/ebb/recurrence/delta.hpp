@@ -23,7 +23,7 @@ namespace ebb::inline EBB_ABI {
 ///               (j, i) of head h is channel (h K + j) V + i; `sequences<State>` sets the type of
 ///               the state, at least as wide as the data. Left out: one sequence per batch entry,
 ///               from position 1 and state 0
-/// @param form   how; `sequential` by default
+/// @param form   how; `sequential` by default, others in recurrence/backend/ (docs/backends.md)
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed;
 ///   domain_error for the scale and for a first position outside 1 .. 2^62. Nothing has been
 ///   written then. Values are not inspected.

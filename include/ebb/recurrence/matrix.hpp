@@ -6,6 +6,7 @@
 #include <concepts>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -37,6 +38,11 @@ enum class decay_per { head, key };
 /// | `unit_queries` | epsilon >= 0  | q / sqrt(|q|^2 + epsilon) takes the place of q   | as given |
 /// | `unit_keys`    | epsilon >= 0  | the same of k                                    | as given |
 /// | `decays`       |               | whether w_t is a number a head or a vector of K  | head     |
+///
+/// Unit rows square in the state's type, without scaling first: the row's |q|^2 + epsilon must be a
+/// normal number there, or the row is lost. Of float states 1.1e-19 <= |q| <= 1.8e19 (of double
+/// 1.5e-154 <= |q| <= 1.3e154), from 0 on where epsilon is normal; a row of zeros with an epsilon of
+/// 0, or one that rounds to 0, is NaN.
 ///
 /// The factors w_t are not among them: they are what a bound decay fills. A bound decay may also
 /// weigh: `decay.weigh(where, block)` fills a block of (steps x heads) that multiplies c_t.
@@ -164,18 +170,27 @@ auto skip_at(const Data& data, index_t h, index_t i) {
   return data.skip[static_cast<std::size_t>(by_head ? h : h * data.outputs.width() + i)];
 }
 
-/// f(view) for every array of heads that is read.
+/// f(view, name) for every array of heads that is read.
 template <class Data, class F>
 void each_input(const Data& data, const F& f) {
-  f(data.queries);
-  f(data.keys);
-  f(data.values);
-  f(data.weights);
+  f(data.queries, "queries");
+  f(data.keys, "keys");
+  f(data.values, "values");
+  f(data.weights, "weights");
   if constexpr (has_corrections<Data>) {
-    f(data.removals);
-    f(data.corrections);
-    f(data.rates);
+    f(data.removals, "removals");
+    f(data.corrections, "corrections");
+    f(data.rates, "rates");
   }
+}
+
+/// Refuses two arrays that share memory: "need one apart from other".
+inline void require_apart(bool condition, std::string_view name, std::string_view one,
+                          std::string_view other) {
+  if (condition) return;
+  std::string rule("need ");
+  (rule += one) += " apart from ";
+  require_shape(false, name, rule += other);
 }
 
 template <class Data>
@@ -236,12 +251,14 @@ void check_memory(std::string_view name, const Data& data, const sequences<State
   require_shape(elements_apart(where.final_states) && elements_apart(where.snapshots), name,
                 "need final states and snapshots that do not share memory");
   const bool in_place = data.values.data() == out.data() && !out.empty();
-  each_input(data, [&](const auto& view) {
-    const bool values = &view == &data.values && in_place;
-    require_shape(values ? strides_agree(view, out) : !overlap(view, out), name,
-                  "need outputs apart from the inputs, or the values themselves");
-    require_shape(!overlap(view, where.final_states) && !overlap(view, where.snapshots), name,
-                  "need final states and snapshots apart from the inputs");
+  each_input(data, [&](const auto& view, std::string_view what) {
+    if (&view == &data.values)
+      require_shape(in_place ? strides_agree(view, out) : !overlap(view, out), name,
+                    "need outputs apart from values, or values themselves");
+    else
+      require_apart(!overlap(view, out), name, "outputs", what);
+    require_apart(!overlap(view, where.final_states), name, "final states", what);
+    require_apart(!overlap(view, where.snapshots), name, "snapshots", what);
   });
   const strided_view<const default_state_t<typename Data::value_type>> skip(
       data.skip.data(), 1, static_cast<index_t>(data.skip.size()));

@@ -146,7 +146,8 @@ void matrix_vjp(std::string_view name, const Decay& decay, const Data& data,
 ///                    `initial_states` their `final_states`
 /// @param where       as there, the initial states as they were. Final states and snapshots are
 ///                    neither read nor written, and may be left out
-/// @param form        how: `sequential`, or `sequential_threads` for several threads
+/// @param form        how: `sequential`, or `sequential_threads` for several threads, which
+///                    recurrence/backend/sequential_threads.hpp brings
 /// @throws shape_error when shapes disagree or memory is shared otherwise than allowed, or for a
 ///   gradient of an array that the data does not have; domain_error as ebb::outer. Nothing has been
 ///   written then. Values are not inspected.

@@ -3,6 +3,7 @@
 /// @brief  What the gradients of matrix states refuse before anything is written.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -12,28 +13,40 @@
 
 namespace ebb::inline EBB_ABI::detail {
 
-// f(gradient, array) for every array of heads that has a gradient.
+// f(gradient, array, name) for every array of heads that may have a gradient.
 template <class Data, class Gradients, class F>
 void each_pair(const Data& data, const Gradients& asked, const F& f) {
-  f(asked.queries, data.queries);
-  f(asked.keys, data.keys);
-  f(asked.values, data.values);
-  f(asked.weights, data.weights);
+  f(asked.queries, data.queries, "queries");
+  f(asked.keys, data.keys, "keys");
+  f(asked.values, data.values, "values");
+  f(asked.weights, data.weights, "weights");
   if constexpr (has_corrections<Data>) {
-    f(asked.removals, data.removals);
-    f(asked.corrections, data.corrections);
-    f(asked.rates, data.rates);
+    f(asked.removals, data.removals, "removals");
+    f(asked.corrections, data.corrections, "corrections");
+    f(asked.rates, data.rates, "rates");
   } else {
     const head_view<const typename Data::value_type> none{};
-    f(asked.removals, none);
-    f(asked.corrections, none);
-    f(asked.rates, none);
+    f(asked.removals, none, "removals");
+    f(asked.corrections, none, "corrections");
+    f(asked.rates, none, "rates");
   }
 }
 
 template <class T>
 strided_view<T> as_row(std::span<T> list) {
   return {list.data(), 1, static_cast<index_t>(list.size())};
+}
+
+template <class T, class U>
+void check_gradient_shape(std::string_view name, const head_view<T>& gradient,
+                          const head_view<U>& array, std::string_view what) {
+  if (gradient.left_out() || gradient.size() == array.size()) return;
+  std::string rule("need a gradient of ");
+  rule += what;
+  if (array.left_out()) require_shape(false, name, rule += " left out: the data has none");
+  rule += " of their shape (batches, steps, heads, width; got, then wanted)";
+  require_shape(false, name, rule, gradient.batches(), gradient.steps(), gradient.heads(),
+                gradient.width(), array.batches(), array.steps(), array.heads(), array.width());
 }
 
 /// The shapes of what is known and of what is asked for.
@@ -47,21 +60,20 @@ void check_matrix_vjp_shapes(std::string_view name, const Call& call) {
                      all.channels};
   const auto& given = call.cotangents;
   require_shape(given.outputs.left_out() || given.outputs.size() == data.outputs.size(), name,
-                "need output cotangents of the shape of the outputs", given.outputs.batches(),
-                given.outputs.steps(), given.outputs.heads(), given.outputs.width());
+                "need output cotangents of the shape of the outputs (got, then B, T, H, V)",
+                given.outputs.batches(), given.outputs.steps(), given.outputs.heads(),
+                given.outputs.width(), size.batches, size.steps, size.heads, size.values);
   require_optional(given.final_states, states, name,
                    "need final-state cotangents of shape (batches, sequences, H K V)");
   require_optional(given.snapshots, kept, name,
                    "need snapshot cotangents of shape (batches, snapshot steps, H K V)");
-  each_pair(data, call.gradients, [&](const auto& gradient, const auto& array) {
-    require_shape(gradient.left_out() || gradient.size() == array.size(), name,
-                  "need gradients of the shapes of the arrays that there are (batches, steps,"
-                  " heads, width)",
-                  gradient.batches(), gradient.steps(), gradient.heads(), gradient.width());
-  });
+  each_pair(data, call.gradients,
+            [&](const auto& gradient, const auto& array, std::string_view what) {
+              check_gradient_shape(name, gradient, array, what);
+            });
   require_shape(call.gradients.skip.empty() || call.gradients.skip.size() == data.skip.size(), name,
-                "need a skip gradient of the skip's length", call.gradients.skip.size(),
-                data.skip.size());
+                "need a skip gradient of the skip's length (got, wanted)",
+                call.gradients.skip.size(), data.skip.size());
   require_optional(call.gradients.initial_states, states, name,
                    "need initial-state gradients of shape (batches, sequences, H K V)");
 }
@@ -80,51 +92,50 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
   const auto skip = as_row(data.skip);
   const auto d_skip = as_row(asked.skip);
 
-  // Of one gradient: apart from all that is read. (f of an array of heads, or of rows.)
-  const auto apart_from_reads = [&](const auto& gradient, std::string_view rule) {
-    const auto apart = [&](const auto& other) {
-      require_shape(!overlap(other, gradient), name, rule);
-    };
-    each_input(data, apart);
-    apart(data.outputs);
+  // Of one gradient (an array of heads, or rows): apart from all that is read.
+  const auto apart_from_reads = [&](const auto& gradient, std::string_view of) {
+    each_input(data, [&](const auto& other, std::string_view what) {
+      require_apart(!overlap(other, gradient), name, of, what);
+    });
+    require_apart(!overlap(data.outputs, gradient), name, of, "outputs");
     if constexpr (requires { call.decay.view(); })
-      require_shape(!overlap(gradient, call.decay.view()), name, rule);
+      require_apart(!overlap(gradient, call.decay.view()), name, of, "the decay's data");
+    require_apart(alone(gradient, skip), name, of, "the skip");
+    require_apart(alone(gradient, where.initial_states), name, of, "initial states");
+    require_apart(alone(gradient, given.snapshots), name, of, "snapshot cotangents");
   };
-  const auto apart_from_rows = [&](const auto& gradient, std::string_view rule) {
-    require_shape(alone(gradient, skip, where.initial_states, given.snapshots), name, rule);
-  };
-  constexpr std::string_view rule =
-      "need gradients apart from everything that is read and from each other";
+  constexpr std::string_view of_skip = "the skip's gradient",
+                             of_states = "the initial states' gradient";
   int one = 0;
-  each_pair(data, asked, [&](const auto& gradient, const auto&) {
+  each_pair(data, asked, [&](const auto& gradient, const auto&, std::string_view what) {
+    if (gradient.empty()) return void(++one);
+    const std::string of = std::string("the gradient of ").append(what);
     require_shape(elements_apart(gradient), name,
                   "need gradients whose elements do not share memory");
-    apart_from_reads(gradient, rule);
-    apart_from_rows(gradient, rule);
-    require_shape(!overlap(gradient, given.final_states), name, rule);
-    const bool in_place = !gradient.empty() && gradient.data() == asked.values.data() &&
-                          gradient.data() == given.outputs.data();
-    require_shape(
+    apart_from_reads(gradient, of);
+    require_apart(!overlap(gradient, given.final_states), name, of, "final-state cotangents");
+    const bool in_place =
+        gradient.data() == asked.values.data() && gradient.data() == given.outputs.data();
+    require_apart(
         in_place ? strides_agree(gradient, given.outputs) : !overlap(gradient, given.outputs), name,
-        "need gradients apart from the output cotangents, or value gradients in"
-        " their place");
-    require_shape(alone(gradient, d_skip, asked.initial_states), name, rule);
+        of, "output cotangents (that of values may be in their place)");
+    require_apart(alone(gradient, d_skip), name, of, of_skip);
+    require_apart(alone(gradient, asked.initial_states), name, of, of_states);
     int two = 0;
-    each_pair(data, asked, [&](const auto& other, const auto&) {
-      require_shape(one == two++ || !overlap(gradient, other), name, rule);
+    each_pair(data, asked, [&](const auto& other, const auto&, std::string_view other_what) {
+      require_apart(one == two++ || !overlap(gradient, other), name, of,
+                    std::string("that of ").append(other_what));
     });
     ++one;
   });
-  apart_from_reads(d_skip, rule);
-  apart_from_rows(d_skip, rule);
-  require_shape(
-      !overlap(given.outputs, d_skip) && alone(d_skip, given.final_states, asked.initial_states),
-      name, rule);
+  apart_from_reads(d_skip, of_skip);
+  require_apart(!overlap(given.outputs, d_skip), name, of_skip, "output cotangents");
+  require_apart(alone(d_skip, given.final_states), name, of_skip, "final-state cotangents");
   const auto& initial = asked.initial_states;
+  require_apart(alone(d_skip, initial), name, of_skip, of_states);
   require_shape(elements_apart(initial), name, "need gradients whose elements do not share memory");
-  apart_from_reads(initial, rule);
-  apart_from_rows(initial, rule);
-  require_shape(!overlap(given.outputs, initial), name, rule);
+  apart_from_reads(initial, of_states);
+  require_apart(!overlap(given.outputs, initial), name, of_states, "output cotangents");
   require_shape(
       same_memory(initial, given.final_states) || !overlap(initial, given.final_states), name,
       "need initial-state gradients to be the final-state cotangents, or apart from them");
@@ -148,15 +159,16 @@ void check_matrix_vjp(std::string_view name, const Call& call) {
                call.where.initial_states, call.cotangents.final_states, call.cotangents.snapshots,
                call.gradients.initial_states);
     each_sum(sums, [&](const auto& sum) {
-      const auto apart = [&](const auto& array) {
-        require_shape(!overlap(array, sum), name,
-                      "need the gradients of the decay apart from all other data");
+      const auto apart = [&](const auto& array, std::string_view what) {
+        require_apart(!overlap(array, sum), name, "the gradients of the decay", what);
       };
       each_input(call.data, apart);
-      apart(call.data.outputs);
-      apart(call.cotangents.outputs);
+      apart(call.data.outputs, "outputs");
+      apart(call.cotangents.outputs, "output cotangents");
       each_pair(call.data, call.gradients,
-                [&](const auto& gradient, const auto&) { apart(gradient); });
+                [&](const auto& gradient, const auto&, std::string_view what) {
+                  apart(gradient, std::string("the gradient of ").append(what));
+                });
     });
   }
 }

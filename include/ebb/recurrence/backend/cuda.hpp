@@ -160,7 +160,7 @@ class cuda {
                            const sequences<State>& where) {
     const detail::gpu::memory_check check{device, "matrix states"};
     check(data.outputs, "outputs");
-    detail::each_input(data, [&](const auto& view) { check(view, "inputs"); });
+    detail::each_input(data, check);
     check(data.skip, "the skip");
     check.states(where);
     check.decay(decay);

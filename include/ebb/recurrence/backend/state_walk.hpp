@@ -83,7 +83,7 @@ class state_walk {
   // What the arrays of this sequence take, decays by key taken for as wide as the data.
   double bytes() const {
     double numbers = static_cast<double>(size_.heads * size_.values);
-    each_input(data_, [&](const auto& view) {
+    each_input(data_, [&](const auto& view, std::string_view) {
       numbers += static_cast<double>(view.heads() * view.width());
     });
     if (data_.decays == decay_per::key) numbers += static_cast<double>(size_.heads * size_.keys);

@@ -40,7 +40,7 @@ struct silu_kernel {
     const State e = c.exp(z < 0 ? z : -z);  // sigma without overflow
     const State sigma = (z < 0 ? e : State(1)) / (1 + e);
     packed<T, 1> result;
-    result.v[0] = static_cast<T>(y * (z * sigma));
+    result.v[0] = static_cast<T>(y * (sigma == 0 ? sigma : z * sigma));  // 0 at z = -inf, too
     c.template store<1>(to, result);
   }
 
