@@ -143,11 +143,11 @@ namespace detail {
 template <class T>
 byte_runs runs_of(const head_view<T>& view) {
   constexpr auto bytes = static_cast<std::intptr_t>(sizeof(T));
-  return simplified({reinterpret_cast<std::intptr_t>(view.data()),
-                     view.width() * bytes,
-                     {{{view.stride().batch * bytes, view.batches()},
-                       {view.stride().step * bytes, view.steps()},
-                       {view.stride().head * bytes, view.heads()}}}});
+  return {reinterpret_cast<std::intptr_t>(view.data()),
+          view.width() * bytes,
+          {{{view.stride().batch * bytes, view.batches()},
+            {view.stride().step * bytes, view.steps()},
+            {view.stride().head * bytes, view.heads()}}}};
 }
 }  // namespace detail
 

@@ -18,24 +18,30 @@ namespace detail {
 struct byte_axis {
   std::intptr_t stride = 0;
   index_t count = 1;
+
+  std::intptr_t reach() const { return stride * (count - 1); }
 };
 
-/// Memory as runs of `length` bytes that repeat along up to three axes, the widest stride first;
-/// strides are positive. Unused axes come first, with a count of 1.
+/// Memory as runs of `length` bytes that repeat along up to three axes.
 struct byte_runs {
   std::intptr_t base, length;
   std::array<byte_axis, 3> axes;
 
-  std::intptr_t lowest() const { return base; }
+  std::intptr_t lowest() const {
+    std::intptr_t first = base;
+    for (const byte_axis& axis : axes) first += std::min(axis.reach(), std::intptr_t{0});
+    return first;
+  }
   std::intptr_t end() const {
     std::intptr_t last = base + length;
-    for (const byte_axis& axis : axes) last += axis.stride * (axis.count - 1);
+    for (const byte_axis& axis : axes) last += std::max(axis.reach(), std::intptr_t{0});
     return last;
   }
 };
 
-/// The same memory with as few axes as it takes: zero strides repeat nothing new, backwards is
-/// forwards from the other end, and axes that continue each other are one.
+/// The same memory with as few axes as it takes, strides positive, the widest first: zero strides
+/// repeat nothing new, backwards is forwards from the other end, and axes that continue each other
+/// are one. Unused axes come first, with a count of 1.
 inline byte_runs simplified(byte_runs runs) {
   auto& axes = runs.axes;
   for (auto& [stride, count] : axes) {
@@ -67,11 +73,10 @@ byte_runs runs_of(const strided_view<T, Axis>& view) {
   const auto base = reinterpret_cast<std::intptr_t>(view.data());
   const index_t rows = rows_are_steps ? view.steps() : view.channels();
   const index_t row = rows_are_steps ? view.channels() : view.steps();
-  return simplified({base,
-                     row * bytes,
-                     {{{0, 1},
-                       {view.stride().batch * bytes, view.batches()},
-                       {view.stride().row * bytes, rows}}}});
+  return {
+      base,
+      row * bytes,
+      {{{0, 1}, {view.stride().batch * bytes, view.batches()}, {view.stride().row * bytes, rows}}}};
 }
 
 // Is there an r in first .. last with low < r * stride < high?
@@ -85,9 +90,8 @@ constexpr bool multiple_between(std::intptr_t low, std::intptr_t high, std::intp
   return (from > first ? from : first) <= (to < last ? to : last);
 }
 
-/// Do they share a byte?
-inline bool overlap(const byte_runs& a, const byte_runs& b) {
-  if (a.end() <= b.lowest() || b.end() <= a.lowest()) return false;
+/// Do two simplified ones share a byte?
+inline bool runs_meet(const byte_runs& a, const byte_runs& b) {
   const byte_axis &a_rows = a.axes[2], &b_rows = b.axes[2];
   const bool same_step = a_rows.stride == b_rows.stride;
   // With equal strides only the difference of the two row numbers matters.
@@ -109,6 +113,13 @@ inline bool overlap(const byte_runs& a, const byte_runs& b) {
           }
     }
   return false;
+}
+
+/// Do they share a byte? Of arrays far apart it takes two comparisons: every call asks this of most
+/// pairs of its arrays, and a step of decoding is short.
+inline bool overlap(const byte_runs& a, const byte_runs& b) {
+  if (a.end() <= b.lowest() || b.end() <= a.lowest()) return false;
+  return runs_meet(simplified(a), simplified(b));
 }
 
 }  // namespace detail
