@@ -96,6 +96,13 @@ class positive_steps {
     if (!bias_.empty()) x = Param(x + bias_[bias_.size() == 1 ? 0 : as_size(column)]);
     return negated_ ? Param(-x) : x;
   }
+  /// x of `count` <= strip columns of step t from `first` on.
+  void arguments(const block_origin& where, index_t t, index_t first, index_t count,
+                 Param* x) const {
+    add_up(raw_.channel_row(first_column(where), t, first), bias_row(first), count, x);
+    if (negated_)
+      for (index_t i = 0; i < count; ++i) x[i] = Param(-x[i]);
+  }
   /// dt from x, without limits and with them.
   Param free(const Param& x) const { return softplus_ ? positive(x) : x; }
   Param clamped(const Param& dt) const { return clamped(dt, lowest_, highest_); }
@@ -112,9 +119,7 @@ class positive_steps {
   template <class Step>
   void over_columns(const block_origin& where, index_t t, index_t first, index_t count,
                     const step_outputs<Step, Param>& to) const {
-    const bool each = bias_.size() > 1;
-    to_steps(raw_.channel_row(first_column(where), t, first),
-             {bias_.data() + (each ? first : 0), each ? 1 : 0}, count, to);
+    to_steps(raw_.channel_row(first_column(where), t, first), bias_row(first), count, to);
   }
 
   /// What has been computed of a step whose columns serve several channels each.
@@ -156,8 +161,10 @@ class positive_steps {
         for (std::size_t i = 0; i < as_size(count); ++i) {
           const Param z = decay_of<Param>(x[i] < 0 ? -x[i] : x[i]).a;
           const Param sum = choose(x[i] > 0, x[i], Param(0)) + reduced_log1p(z);
-          const Param free = choose(x[i] == x[i], sum, x[i]);  // NOLINT(misc-redundant*)
-          const Param rise = choose(x[i] < 0, z, Param(1)) / (Param(1) + z);
+          const bool number = x[i] == x[i];  // NOLINT(misc-redundant-expression)
+          const Param free = choose(number, sum, x[i]);
+          const Param logistic = choose(x[i] < 0, z, Param(1)) / (Param(1) + z);
+          const Param rise = choose(number, logistic, x[i]);
           const Param inside = choose(free < lowest, Param(0), rise);
           slopes[i] = choose(free > highest, Param(0), inside);
           dt[i] = clamped(free, lowest, highest);
@@ -203,6 +210,19 @@ class positive_steps {
     if (!sums.bias.empty())
       sums.bias[bias_.size() == 1 ? 0 : as_size(column)] += negated_ ? Param(-part) : part;
   }
+  /// The same of `count` <= strip columns of step t from `first` on, each with raw of its own.
+  void add_row(const gradients& sums, const block_origin& where, index_t t, index_t first,
+               strip_of<Param>& parts, index_t count) const {
+    if (negated_)
+      for (std::size_t i = 0; i < as_size(count); ++i) parts[i] = Param(-parts[i]);
+    if (sums.raw.data() != nullptr)
+      raw_.add_row(sums.raw, first_column(where), t, first, parts.data(), count);
+    if (sums.bias.empty()) return;
+    if (bias_.size() == 1)
+      for (std::size_t i = 0; i < as_size(count); ++i) sums.bias[0] += parts[i];
+    else
+      for (std::size_t i = 0; i < as_size(count); ++i) sums.bias[as_size(first) + i] += parts[i];
+  }
   /// Whether all channels share a column of raw, whatever their bias.
   bool shared() const { return raw_.shared(); }
 
@@ -221,6 +241,11 @@ class positive_steps {
   static std::size_t as_size(index_t i) { return static_cast<std::size_t>(i); }
   static block_origin first_column(const block_origin& where) {
     return {where.batch, where.step, 0, where.position};
+  }
+  // The bias of the columns from `first` on.
+  row<const Param> bias_row(index_t first) const {
+    const bool each = bias_.size() > 1;
+    return {bias_.data() + (each ? first : 0), each ? 1 : 0};
   }
   static Param positive(const Param& x) {
     if constexpr (straight)

@@ -21,6 +21,7 @@
 #include <ebb/decay/positive_steps.hpp>
 #include <ebb/decay/post.hpp>
 #include <ebb/decay/selective_filler.hpp>
+#include <ebb/decay/selective_gradients.hpp>
 #include <ebb/decay/tapered_rates.hpp>
 
 namespace ebb::inline EBB_ABI {
@@ -246,6 +247,8 @@ class selective_decay {
     template <class Real, class BlockAxis, class CotangentAxis>
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+      if (steps_.steps_for() == 1 && !steps_.shared() && cotangent.channels() > 1)
+        return detail::add_gradients_by_row(steps_, rates_, where, cotangent, sums);
       const typename steps::gradients to{sums.raw, sums.bias};
       const index_t last = cotangent.channels() - 1;
       Param over_channels(0), log_time(0);

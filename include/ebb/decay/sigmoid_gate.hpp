@@ -125,21 +125,26 @@ class sigmoid_gate {
     template <class Real, class BlockAxis, class CotangentAxis>
     void vjp(const block_origin& where, const strided_view<const Real, BlockAxis>&,
              const strided_view<const Real, CotangentAxis>& cotangent, gradients& sums) const {
+      strip_of<Param> x, part;
       for (index_t t = 0; t < cotangent.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
         Param over_channels(0);
-        for (index_t k = 0; k < cotangent.channels(); ++k) {
-          const std::size_t c = as_size(where.channel + k);
-          const Param d = detail::cotangent_as<Param>(cotangent(t, k));
-          const Param x = argument(where, t, k, log_time);
-          // sigma'(x) = sigma(x) sigma(-x)
-          const Param part = Param(-largest_ * Param(sigma(x) * sigma(Param(-x)))) * d;
-          if (!sums.logits.empty()) sums.logits[c] += part;
-          if (!sums.alpha.empty()) sums.alpha[c] -= Param(log_time * part);
+        for (index_t k = 0; k < cotangent.channels(); k += strip) {
+          const index_t count = std::min(strip, cotangent.channels() - k);
+          const std::size_t c = as_size(where.channel + k), n = as_size(count);
+          const auto d = detail::channel_row_of(cotangent, t, k);
+          add_up(raw_.channel_row(where, t, k), c, count, log_time, x.data());
+          for (index_t i = 0; i < count; ++i)
+            part[as_size(i)] = Param(Param(-largest_ * slope(x[as_size(i)])) *
+                                     detail::cotangent_as<Param>(d.data[i * d.stride]));
+          if (!sums.logits.empty())
+            for (std::size_t i = 0; i < n; ++i) sums.logits[c + i] += part[i];
+          if (!sums.alpha.empty())
+            for (std::size_t i = 0; i < n; ++i) sums.alpha[c + i] -= Param(log_time * part[i]);
           if (raw_.shared())
-            over_channels += part;
+            for (std::size_t i = 0; i < n; ++i) over_channels += part[i];
           else if (sums.raw.data() != nullptr)
-            raw_.add(sums.raw, where, t, k, part);
+            raw_.add_row(sums.raw, where, t, k, part.data(), count);
         }
         if (raw_.shared() && sums.raw.data() != nullptr)
           raw_.add(sums.raw, where, t, 0, over_channels);
@@ -179,12 +184,15 @@ class sigmoid_gate {
           plain_(!taper_ && std::all_of(logits_.begin(), logits_.end(),
                                         [](const Param& w) { return w == Param(0); })) {}
 
-    // Some channels at a time, so that each loop becomes vectors.
+    // Channels at a time, so that each loop becomes vectors.
+    static constexpr index_t strip = 64;
+    template <class Number>
+    using strip_of = std::array<Number, static_cast<std::size_t>(strip)>;
+
     template <class Gate, class Block>
     void fill_as(const block_origin& where, const Block& block) const {
-      constexpr index_t strip = 64;
-      alignas(64) std::array<Param, static_cast<std::size_t>(strip)> x;
-      alignas(64) std::array<Gate, static_cast<std::size_t>(strip)> memory;
+      alignas(64) strip_of<Param> x;
+      alignas(64) strip_of<Gate> memory;
       for (index_t t = 0; t < block.steps(); ++t) {
         const Param log_time = log_relative_time(where.position + t);
         for (index_t k = 0; k < block.channels(); k += strip) {
@@ -225,17 +233,20 @@ class sigmoid_gate {
     Param log_relative_time(index_t position) const {
       return taper_ ? taper_->log_relative_time(position) : Param(0);
     }
-    Param argument(const block_origin& where, index_t t, index_t k, const Param& log_time) const {
-      const std::size_t c = as_size(where.channel + k);
-      Param x = Param(logits_[c] + raw_.template at<Param>(where, t, k));
-      if (taper_) x = detail::multiply_add(Param(-taper_->alpha()[c]), log_time, x);
-      return x;
-    }
     static Param sigma(const Param& x) {
       if constexpr (std::same_as<Param, double>)
         return detail::logistic_of(x);
       else
         return logistic(x);
+    }
+    // sigma'(x) = sigma(x) sigma(-x)
+    static Param slope(const Param& x) {
+      if constexpr (std::same_as<Param, double>) {
+        const double z = detail::decay_of<double>(detail::choose(x < 0, -x, x)).a, sum = 1 + z;
+        return detail::choose(x == x, z / (sum * sum), x);  // NOLINT(misc-redundant-expression)
+      } else {
+        return Param(sigma(x) * sigma(Param(-x)));
+      }
     }
 
     detail::step_sizes<T, Axis> raw_;

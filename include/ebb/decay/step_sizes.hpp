@@ -51,6 +51,15 @@ class step_sizes {
     sums(where.batch, where.step + t, column(where, k)) += static_cast<gradient_sum_t<T>>(part);
   }
 
+  /// The same of `count` channels from k on, each with a value of its own.
+  template <class Param>
+  void add_row(const gradient_view& sums, const block_origin& where, index_t t, index_t k,
+               const Param* parts, index_t count) const {
+    auto* const to = sums.pointer(where.batch, where.step + t, column(where, k));
+    const index_t stride = sums.channel_stride();
+    for (index_t i = 0; i < count; ++i) to[i * stride] += static_cast<gradient_sum_t<T>>(parts[i]);
+  }
+
   /// @throws shape_error unless they fit data of this size.
   void check(const extents& size, std::string_view where) const {
     const extents& own = values_.size();

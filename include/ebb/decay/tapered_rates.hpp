@@ -66,23 +66,27 @@ class tapered_rates {
   template <std::size_t Size>
   row<const Param> over_channels(index_t channel, const Param& log_time, index_t count,
                                  std::array<Param, Size>& memory) const {
+    const Param* const rates = rates_.data() + channel;
+    if (!taper_) return {rates, 1};
+    Param* __restrict const to = memory.data();
+    tapers(channel, log_time, count, to);
+    for (index_t i = 0; i < count; ++i) to[i] = Param(rates[i] * to[i]);
+    return {to, 1};
+  }
+  /// s of `count` channels, from the logarithm above; with a taper.
+  void tapers(index_t channel, const Param& log_time, index_t count, Param* __restrict to) const {
     const auto c = static_cast<std::size_t>(channel), n = static_cast<std::size_t>(count),
                shared_by = static_cast<std::size_t>(shared_by_);
-    if (!taper_) return {rates_.data() + c, 1};
     if (shared_by == 1) {
-      const Param* const rates = rates_.data() + c;
       const Param* const alpha = taper_->alpha().data() + c;
-      Param* __restrict const to = memory.data();
       for (std::size_t i = 0; i < n; ++i)
-        to[i] = Param(rates[i] * post_taper::bound<Param>::factor(alpha[i], log_time));
-      return {to, 1};
+        to[i] = post_taper::bound<Param>::factor(alpha[i], log_time);
+      return;
     }
     for (std::size_t i = 0, next = 0; i < n; i = next) {
       next = std::min((c + i) / shared_by * shared_by + shared_by - c, n);
-      std::fill(memory.data() + i, memory.data() + next,
-                Param(rates_[c + i] * taper_->taper(c + i, log_time)));
+      std::fill(to + i, to + next, taper_->taper(c + i, log_time));
     }
-    return {memory.data(), 1};
   }
 
  private:

@@ -69,7 +69,7 @@ void go_back(const Call& call, const Form& form) {
   form.run_in_order(
       size.batches * rows, 3 * size.work(call.where),
       [&] {
-        return [walk = vjp_walk<Rule, Call>(call), &place](index_t i) mutable {
+        return [walk = vjp_walk<Rule, Call>(call, sums), &place](index_t i) mutable {
           return walk(place(i));
         };
       },

@@ -82,6 +82,7 @@ class vjp_chunk {
         step_rows<State>(n, 1);
     between = step_rows<State>(n, n);
     whole_d_ = whole_base_ = whole_ = step_rows<State>(1, K);
+    whole_logs_.resize(static_cast<std::size_t>(by_key_ ? K : 1));
   }
 
   /// Steps of a chunk at the most.
@@ -264,23 +265,34 @@ class vjp_chunk {
       for (index_t j = 0; j < wide; ++j)
         factor[r][j] =
             r == 0 && at_.erased ? State(0) : factor_of<Decay::form, State>(factor[r][j]);
-    for (index_t j = 0; j < shape_.keys; ++j) {
-      if (j > 0 && !by_key_) {
-        whole_d_[0][j] = whole_d_[0][0], whole_base_[0][j] = whole_base_[0][0];
-        continue;
-      }
-      State product = 1;
-      log_sum<State> x = 0;
-      for (index_t r = 0; r < at_.count; ++r) {
-        product *= factor[r][j];
-        x -= static_cast<log_sum<State>>(filled[r][j]);
-      }
-      pass_decay<State> all{product, State(0)};
-      if constexpr (Decay::form == decay_form::log_factor)
-        if (const pass_decay<State> near = pass_decay_of<State>(x); near.base > 0 && !at_.erased)
-          all = near;
-      whole_d_[0][j] = flushed(all.d), whole_base_[0][j] = all.base;
+    find_whole(wide);
+  }
+  // The decay over the chunk; step by step for all keys, so that each loop becomes vectors.
+  void find_whole(index_t wide) {
+    if (shape_.keys == 0) return;
+    State* const d = whole_d_[0];
+    State* const base = whole_base_[0];
+    log_sum<State>* const x = whole_logs_.data();
+    std::fill_n(d, wide, State(1));
+    std::fill_n(base, wide, State(0));
+    std::fill_n(x, wide, log_sum<State>(0));
+    for (index_t r = 0; r < at_.count; ++r) {
+      const State *const one = factor[r], *const log = filled[r];
+      for (index_t j = 0; j < wide; ++j) d[j] *= one[j];
+      for (index_t j = 0; j < wide; ++j) x[j] -= static_cast<log_sum<State>>(log[j]);
     }
+    if constexpr (Decay::form == decay_form::log_factor)
+      if (!at_.erased)
+        for (index_t j = 0; j < wide; ++j) {
+          const pass_decay<State> all = pass_decay_of<State>(x[j]);
+          const State product = d[j];
+          d[j] = choose(all.base > 0, all.d, product);
+          base[j] = all.base;
+        }
+    for (index_t j = 0; j < wide; ++j) d[j] = flushed(d[j]);
+    if (by_key_) return;
+    std::fill_n(d, shape_.keys, d[0]);
+    std::fill_n(base, shape_.keys, base[0]);
   }
 
   // Rows decayed to the end of the chunk and from its start.
@@ -336,6 +348,7 @@ class vjp_chunk {
   State one_whole_ = 1;
   step_rows<State> rate_, weighed_, query_scale_, key_scale_, removal_scale_;
   step_rows<State> whole_d_, whole_base_, whole_;
+  std::vector<log_sum<State>> whole_logs_;
 };
 
 }  // namespace ebb::inline EBB_ABI::detail

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ebb/decay/concept.hpp>
@@ -133,6 +135,8 @@ class shared_sums {
     std::fill(skip.begin(), skip.end(), State(0));
   }
 
+  /// @param part  its memory is kept for a later head: new memory costs as much as what is done
+  ///              with it
   void add(const head_place& at, head_sums<State>& part) {
     const index_t b = at.batch, t = call_.where.begin(at.sequence), h = at.head;
     rows_.queries.add(b, t, h, part.queries, sums_.queries);
@@ -143,6 +147,16 @@ class shared_sums {
       call_.gradients.skip[static_cast<std::size_t>(h) * part.skip.size() + i] += part.skip[i];
     if constexpr (Call::has_decay_gradients)
       if (call_.wants_decay_gradients()) add_decays(at, part);
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(part));
+  }
+  /// Memory of a head that has been added, if there is any; its numbers are left over. Any thread.
+  head_sums<State> spare() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    head_sums<State> result = std::move(spare_.back());
+    spare_.pop_back();
+    return result;
   }
 
  private:
@@ -171,6 +185,8 @@ class shared_sums {
   matrix_shape shape_;
   all_row_gradients<T, State> rows_;
   head_sums<State> sums_;
+  std::mutex mutex_;
+  std::vector<head_sums<State>> spare_;
 };
 
 }  // namespace ebb::inline EBB_ABI::detail

@@ -32,8 +32,10 @@ class vjp_walk {
   static constexpr bool gated = chunk::gated, corrected = chunk::corrected;
 
  public:
-  explicit vjp_walk(const Call& call)
+  /// @param sums  where what the walk returns goes
+  vjp_walk(const Call& call, shared_sums<Call>& sums)
       : call_(call),
+        shared_(sums),
         shape_(shape_of(call.data)),
         rows_(call.gradients, shape_.heads),
         chunk_(call),
@@ -93,7 +95,7 @@ class vjp_walk {
     };
     room(states_, std::max<index_t>(1, chunks()) * size_);
     if constexpr (Rule != state_rule::outer) room(seen_, length_ * shape_.values);
-    sums_ = {};
+    sums_ = shared_.spare();
     rows_.queries.make_room(sums_.queries, length_);
     rows_.keys.make_room(sums_.keys, length_);
     rows_.removals.make_room(sums_.removals, length_);
@@ -104,7 +106,7 @@ class vjp_walk {
       if constexpr (weighing_decay<typename Call::decay_type, State>) room(sums_.weighed, length_);
     }
     if (const auto& skip = call_.gradients.skip; !skip.empty())
-      sums_.skip.resize(skip.size() / static_cast<std::size_t>(shape_.heads));
+      sums_.skip.assign(skip.size() / static_cast<std::size_t>(shape_.heads), State(0));
   }
 
   // The state before chunk i.
@@ -283,6 +285,7 @@ class vjp_walk {
   }
 
   const Call& call_;
+  shared_sums<Call>& shared_;
   matrix_shape shape_;
   all_row_gradients<T, State> rows_;
   chunk chunk_;
