@@ -133,6 +133,7 @@ class vjp_walk {
       for (index_t r = 0; r < n; ++r) std::copy_n(c.value[r], V, c.written[r]);
     } else {
       auto& seen = corrected ? c.source[chunk::sources - 1].lanes : c.written;
+      seen.clear(n);  // what a NaN has left behind the last lane
       if (back)
         for (index_t r = 0; r < n; ++r)
           std::copy_n(seen_.data() + (start(i) - begin_ + r) * V, V, seen[r]);
