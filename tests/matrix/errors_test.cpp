@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(fixture, "shapes that disagree") {
                      std::to_string(size) + ", 6, 4",
                  [&](auto& d) { d.skip = skip; });
   }
-  refuses_data("need removals where there are corrections or rates",
+  refuses_data("need removals where there are corrections, rates or unit_removals",
                [&](delta_data& d) { d.corrections = input(H, K); });
   refuses_data("need removals where", [&](delta_data& d) { d.rates = input(H, K); });
   refuses_data("need either corrections or rates beside removals",
@@ -185,12 +185,15 @@ TEST_CASE_FIXTURE(fixture, "sequences that do not fit") {
   refuses_data("need ascending offsets, got 3, 2", nothing, {.offsets = backwards});
   refuses_data("need offsets in 0 .. steps", nothing, {.offsets = beyond});
   refuses_data("need one first position per sequence", nothing, {.first_positions = three});
-  refuses_data("need initial states of shape (batches, sequences, channels), got 2, 1, 71", nothing,
-               {.initial_states = state(1000, 1, H * K * V - 1)});
+  refuses_data(
+      "need initial states of shape (batches, sequences, channels) (got, then wanted), got 2, 1, "
+      "71",
+      nothing, {.initial_states = state(1000, 1, H * K * V - 1)});
   refuses_data("need initial states of shape", nothing,
                {.offsets = pair, .initial_states = state(1000, 1)});
-  refuses_data("need final states of shape (batches, sequences, channels), got 2, 2, 72", nothing,
-               {.final_states = state(1000, 2)});
+  refuses_data(
+      "need final states of shape (batches, sequences, channels) (got, then wanted), got 2, 2, 72",
+      nothing, {.final_states = state(1000, 2)});
   const std::vector<std::uint8_t> flags(T);
   refuses_data("need one reset flag per batch entry and step", nothing, {.resets = flags});
   const std::vector<index_t> twice{1, 1}, late{5}, one{3};
@@ -331,8 +334,10 @@ TEST_CASE_FIXTURE(fixture, "step") {
           [&] { ebb::step(decay, 1, step_of(plain, 2, 1), running); });
   refuses("step: need one batch entry of one step (batches, steps), got 2, 1",
           [&] { ebb::step(decay, 1, step_of(data, 1, 2), running); });
-  refuses("step: need initial states of shape (batches, sequences, channels), got 1, 1, 71",
-          [&] { ebb::step(decay, 1, step_of(data, 1, 1), running.subspan(1)); });
+  refuses(
+      "step: need initial states of shape (batches, sequences, channels) (got, then wanted), got "
+      "1, 1, 71",
+      [&] { ebb::step(decay, 1, step_of(data, 1, 1), running.subspan(1)); });
   refuses("step: need first positions in 1 .. 2^62, got 0",
           [&] { ebb::step(decay, 0, step_of(plain, 1, 1), running); });
   refuses("step: need outputs apart from the states", [&] {

@@ -86,6 +86,11 @@ TEST_CASE("shapes that do not fit") {
   };
   broken("need values and outputs of one shape",
          [](fixture& f) { f.data.values = f.data.values.steps_from(0, 4); });
+  broken("need queries, which were left out", [](fixture& f) { f.data.queries = {}; });
+  broken("need removals where there are corrections, rates or unit_removals", [](fixture& f) {
+    f.data.removals = {}, f.data.corrections = {};
+    f.data.unit_removals = 1e-6;
+  });
   broken("need keys (B, T, Hk, K)", [](fixture& f) {
     f.data.keys = {f.other.numbers.data(), {2, 5, 3, 3}};
   });
@@ -94,10 +99,14 @@ TEST_CASE("shapes that do not fit") {
       "need output cotangents of the shape of the outputs (got, then B, T, H, V), got 2, 4, 4, 2, "
       "2, 5",
       [](fixture& f) { f.from.outputs = f.from.outputs.steps_from(0, 4); });
-  broken("need final-state cotangents of shape (batches, sequences, H K V), got 2, 1, 23",
-         [](fixture& f) { f.from.final_states = f.from.final_states.channels_from(0, 23); });
-  broken("need snapshot cotangents of shape (batches, snapshot steps, H K V), got 2, 1, 23",
-         [](fixture& f) { f.from.snapshots = f.from.snapshots.channels_from(0, 23); });
+  broken(
+      "need final-state cotangents of shape (batches, sequences, H K V) (got, then wanted), got 2, "
+      "1, 23, 2, 1, 24",
+      [](fixture& f) { f.from.final_states = f.from.final_states.channels_from(0, 23); });
+  broken(
+      "need snapshot cotangents of shape (batches, snapshot steps, H K V) (got, then wanted), got "
+      "2, 1, 23, 2, 1, 24",
+      [](fixture& f) { f.from.snapshots = f.from.snapshots.channels_from(0, 23); });
   const std::string of = "need a gradient of ",
                     shape =
                         " of their shape (batches, steps, heads, width; got, then wanted), got ";
@@ -107,13 +116,15 @@ TEST_CASE("shapes that do not fit") {
          [](fixture& f) { f.to.keys = f.to.keys.steps_from(0, 4); });
   broken(of + "values" + shape, [](fixture& f) { f.to.values = f.place(f.weights, 300); });
   broken(of + "removals" + shape, [](fixture& f) { f.to.removals = f.place(f.keys, 1000); });
-  broken(of + "rates left out: the data has none",
+  broken("need no gradient of rates: the data has none",
          [](fixture& f) { f.to.rates = f.place(f.corrections, 1000); });
-  broken(of + "weights left out: the data has none", [](fixture& f) { f.data.weights = {}; });
+  broken("need no gradient of weights: the data has none", [](fixture& f) { f.data.weights = {}; });
   broken("need a skip gradient of the skip's length (got, wanted), got 4, 8",
          [](fixture& f) { f.to.skip = f.to.skip.first(4); });
-  broken("need initial-state gradients of shape (batches, sequences, H K V), got 2, 1, 23",
-         [](fixture& f) { f.to.initial_states = f.to.initial_states.channels_from(0, 23); });
+  broken(
+      "need initial-state gradients of shape (batches, sequences, H K V) (got, then wanted), got "
+      "2, 1, 23, 2, 1, 24",
+      [](fixture& f) { f.to.initial_states = f.to.initial_states.channels_from(0, 23); });
   broken("need snapshots of shape", [](fixture& f) {
     f.where.snapshots = strided_view<float>(f.other.numbers.data(), {2, 1, 23});
   });
@@ -140,10 +151,10 @@ TEST_CASE("memory that may not be shared") {
   broken("need initial states as they were, apart from the final states", [](fixture& f) {
     f.where.final_states = strided_view<float>(f.states.data(), {2, 1, 24});
   });
-  broken("need gradients whose elements do not share memory", [](fixture& f) {
+  broken("need the gradient of values whose elements do not share memory", [](fixture& f) {
     f.to.values = {f.memory.data() + 300, {2, 5, 4, 2}, {0, 8, 2}};
   });
-  broken("need gradients whose elements do not share memory", [](fixture& f) {
+  broken("need the initial states' gradient whose elements do not share memory", [](fixture& f) {
     f.to.initial_states = strided_view<float>(f.memory.data() + 900, {2, 1, 24}, {0, 24});
   });
   const std::string of = "need the gradient of ";

@@ -194,4 +194,21 @@ TEST_CASE("Gated DeltaNet, GLA and RetNet") {
   o.check_untouched();
 }
 
+TEST_CASE("what a recurrence would do without, a model needs") {
+  outputs o;
+  ebb::gated_deltanet_arrays<float> delta{
+      .q = some(2, 4), .k = some(2, 4), .v = some(2, 4), .o = o.view(2, 4)};
+  check("gated_deltanet: need beta, which was left out", [&] { (void)delta.recurrence(); });
+  delta.beta = some(2, 1);
+  CHECK_NOTHROW((void)delta.recurrence());
+  ebb::rwkv7_arrays<float> time_mix{
+      .r = some(2, 4), .k = some(2, 4), .v = some(2, 4), .o = o.view(2, 4)};
+  check("rwkv7: need kappa, which was left out", [&] { (void)time_mix.recurrence(); });
+  time_mix.kappa = some(2, 4);
+  check("rwkv7: need a, which was left out", [&] { (void)time_mix.recurrence(); });
+  time_mix.a = some(2, 4);
+  CHECK_NOTHROW((void)time_mix.recurrence());
+  o.check_untouched();
+}
+
 }  // namespace

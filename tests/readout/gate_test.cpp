@@ -46,6 +46,9 @@ TEST_CASE("shapes that differ and shared memory are refused") {
   CHECK_THROWS_AS(ebb::silu_gate(head_view<const float>(z.data(), {1, 2, 1, 2}), out),
                   ebb::shape_error);
   CHECK_THROWS_AS(ebb::silu_gate(head_view<const float>(out), out), ebb::shape_error);
+  const head_view<float> repeated(y.data(), {1, 3, 1, 2}, {0, 0, 0});  // gated once for each step
+  CHECK_THROWS_AS(ebb::silu_gate(head_view<const float>(z.data(), {1, 3, 1, 2}), repeated),
+                  ebb::shape_error);
   CHECK(y == std::vector<float>(6, 1.0f));
 }
 

@@ -49,8 +49,10 @@ TEST_CASE_FIXTURE(fixture, "shapes that disagree") {
   refuses("constant_decay: need as many channels as the decay is bound to (got, bound), got 4, 3",
           [&] { ebb::scan(ebb::constant_decay().bind(std::span<const double>(rates)), in, out); });
   array<float> states(1, 3);
-  refuses("scan: need initial states of shape (batches, sequences, channels), got 1, 1, 3",
-          [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = states.view()}); });
+  refuses(
+      "scan: need initial states of shape (batches, sequences, channels) (got, then wanted), got "
+      "1, 1, 3",
+      [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = states.view()}); });
   refuses("scan: need final states of shape",
           [&] { ebb::scan(a, in, out, sequences<float>{.final_states = states.view()}); });
 }
@@ -94,12 +96,18 @@ TEST_CASE_FIXTURE(fixture, "resets and snapshots that do not fit") {
 // Left out is what the default constructor makes; a mistake in a shape is one without elements too.
 TEST_CASE_FIXTURE(fixture, "empty arrays are of the right shape as well") {
   array<float> no_states({1, 0, 4}), others({3, 0, 7}), nobody({0, 1, 4});
-  refuses("scan: need final states of shape (batches, sequences, channels), got 1, 0, 4",
-          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = no_states.view()}); });
-  refuses("scan: need final states of shape (batches, sequences, channels), got 0, 1, 4",
-          [&] { ebb::scan(a, in, out, sequences<float>{.final_states = nobody.view()}); });
-  refuses("scan: need initial states of shape (batches, sequences, channels), got 3, 0, 7",
-          [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = others.view()}); });
+  refuses(
+      "scan: need final states of shape (batches, sequences, channels) (got, then wanted), got 1, "
+      "0, 4",
+      [&] { ebb::scan(a, in, out, sequences<float>{.final_states = no_states.view()}); });
+  refuses(
+      "scan: need final states of shape (batches, sequences, channels) (got, then wanted), got 0, "
+      "1, 4",
+      [&] { ebb::scan(a, in, out, sequences<float>{.final_states = nobody.view()}); });
+  refuses(
+      "scan: need initial states of shape (batches, sequences, channels) (got, then wanted), got "
+      "3, 0, 7",
+      [&] { ebb::scan(a, in, out, sequences<float>{.initial_states = others.view()}); });
   refuses("scan: need snapshots of shape (batches, snapshot steps, channels), got 3, 0, 7",
           [&] { ebb::scan(a, in, out, sequences<float>{.snapshots = others.view()}); });
   const std::vector<index_t> padding{2};  // no sequences at all

@@ -124,20 +124,28 @@ TEST_CASE("what a tree refuses, before it writes") {
   shared.initial_states = states.view().steps_from(1, 1);
   refuses("need tree.states apart from", [&] { ebb::scan_tree(a, a, out, shared); });
   shared.initial_states = states.view();
-  refuses("scan_tree: need initial states of shape (batches, 1, channels), got 1, 3, 2",
-          [&] { ebb::scan_tree(a, a, out, shared); });
+  refuses(
+      "scan_tree: need initial states of shape (batches, 1, channels) (got, then wanted), got 1, "
+      "3, 2",
+      [&] { ebb::scan_tree(a, a, out, shared); });
   auto narrow = tree(good);
   narrow.states = states.view().channels_from(0, 1);
-  refuses("scan_tree: need tree.states of shape (batches, steps, channels), got 1, 3, 1",
-          [&] { ebb::scan_tree(a, a, out, narrow); });
+  refuses(
+      "scan_tree: need tree.states of shape (batches, steps, channels) (got, then wanted), got 1, "
+      "3, 1",
+      [&] { ebb::scan_tree(a, a, out, narrow); });
   ebb::array<float> none({3, 0, 2});
   narrow.states = none.view();
-  refuses("scan_tree: need tree.states of shape (batches, steps, channels), got 3, 0, 2",
-          [&] { ebb::scan_tree(a, a, out, narrow); });
+  refuses(
+      "scan_tree: need tree.states of shape (batches, steps, channels) (got, then wanted), got 3, "
+      "0, 2",
+      [&] { ebb::scan_tree(a, a, out, narrow); });
   auto empty = tree(good);
   empty.initial_states = none.view();
-  refuses("scan_tree: need initial states of shape (batches, 1, channels), got 3, 0, 2",
-          [&] { ebb::scan_tree(a, a, out, empty); });
+  refuses(
+      "scan_tree: need initial states of shape (batches, 1, channels) (got, then wanted), got 3, "
+      "0, 2",
+      [&] { ebb::scan_tree(a, a, out, empty); });
   const std::vector<index_t> nowhere{0}, two_places{1, 1};
   auto twice = tree(good);
   twice.first_positions = two_places;

@@ -321,16 +321,21 @@ TEST_CASE_FIXTURE(fixture, "what does not fit is refused before anything is writ
   refuses("scan_vjp: need offsets in 0 .. steps",
           [&] { ebb::scan_vjp(a, in, out, known{}, all, sequences<float>{.offsets = beyond}); });
   ebb::array<float> narrow(5, 3), row(1, 3);
-  refuses("scan_vjp: need output cotangents of the shape of out, got 1, 5, 3",
+  refuses("scan_vjp: need output cotangents of the shape of out (got, then wanted), got 1, 5, 3",
           [&] { ebb::scan_vjp(a, in, out, known{.outputs = narrow.view()}, all); });
-  refuses("scan_vjp: need final-state cotangents of shape (batches, sequences, channels), got 1, 1",
-          [&] { ebb::scan_vjp(a, in, out, known{.final_states = row.view()}, all); });
-  refuses("scan_vjp: need snapshot cotangents of shape (batches, snapshot steps, channels), got 1,",
-          [&] { ebb::scan_vjp(a, in, out, known{.snapshots = row.view()}, all); });
-  refuses("scan_vjp: need input gradients of the shape of out, got 1, 4, 4",
+  refuses(
+      "scan_vjp: need final-state cotangents of shape (batches, sequences, channels) (got, then "
+      "wanted), got 1, 1",
+      [&] { ebb::scan_vjp(a, in, out, known{.final_states = row.view()}, all); });
+  refuses(
+      "scan_vjp: need snapshot cotangents of shape (batches, snapshot steps, channels) (got, then "
+      "wanted), got 1,",
+      [&] { ebb::scan_vjp(a, in, out, known{.snapshots = row.view()}, all); });
+  refuses("scan_vjp: need input gradients of the shape of out (got, then wanted), got 1, 4, 4",
           [&] { ebb::scan_vjp(a, in, out, known{}, to{.inputs = place.steps_from(0, 4)}); });
   refuses(
-      "scan_vjp: need initial-state gradients of shape (batches, sequences, channels), got 1, 5",
+      "scan_vjp: need initial-state gradients of shape (batches, sequences, channels) (got, then "
+      "wanted), got 1, 5",
       [&] { ebb::scan_vjp(a, in, out, known{}, to{.initial_states = place}); });
   const std::vector<double> rates{1, 2, 3, 4};
   const auto constant = ebb::constant_decay().bind(std::span<const double>(rates));
@@ -351,13 +356,13 @@ TEST_CASE_FIXTURE(fixture, "what does not fit is refused before anything is writ
 TEST_CASE_FIXTURE(fixture, "an empty array of the wrong shape is not left out") {
   ebb::array<float> none({1, 0, 4}), others({3, 0, 7});
   const to all{.inputs = place};
-  refuses("scan_vjp: need output cotangents of the shape of out, got 1, 0, 4",
+  refuses("scan_vjp: need output cotangents of the shape of out (got, then wanted), got 1, 0, 4",
           [&] { ebb::scan_vjp(a, in, out, known{.outputs = none.view()}, all); });
   refuses("scan_vjp: need final-state cotangents of shape",
           [&] { ebb::scan_vjp(a, in, out, known{.final_states = none.view()}, all); });
   refuses("scan_vjp: need snapshot cotangents of shape",
           [&] { ebb::scan_vjp(a, in, out, known{.snapshots = others.view()}, all); });
-  refuses("scan_vjp: need input gradients of the shape of out, got 1, 0, 4",
+  refuses("scan_vjp: need input gradients of the shape of out (got, then wanted), got 1, 0, 4",
           [&] { ebb::scan_vjp(a, in, out, known{}, to{.inputs = none.view()}); });
   refuses("scan_vjp: need initial-state gradients of shape", [&] {
     ebb::scan_vjp(a, in, out, known{}, to{.inputs = place, .initial_states = none.view()});

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -161,8 +162,9 @@ namespace detail {
 template <class T, class Axis>
 constexpr void require_optional(const strided_view<T, Axis>& view, const extents& size,
                                 std::string_view where, std::string_view rule) {
-  require_shape(view.left_out() || view.size() == size, where, rule, view.batches(), view.steps(),
-                view.channels());
+  if (view.left_out() || view.size() == size) return;
+  require_shape(false, where, std::string(rule) + " (got, then wanted)", view.batches(),
+                view.steps(), view.channels(), size.batches, size.steps, size.channels);
 }
 }  // namespace detail
 

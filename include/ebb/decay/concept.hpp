@@ -118,6 +118,11 @@ struct parameter<std::complex<Real>> {
 template <class T>
 using parameter_t = typename parameter<T>::type;
 
+/// The type of the numbers of anything that a span can be made of.
+template <class Values>
+using number_of =
+    std::remove_cv_t<typename decltype(std::span(std::declval<const Values&>()))::element_type>;
+
 /// @throws domain_error unless 0 <= rates < inf and ascending; of complex rates, their real parts,
 ///   and finite imaginary parts.
 template <class Real>

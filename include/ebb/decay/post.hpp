@@ -296,24 +296,26 @@ class post_taper {
   /// adds to the gradient of r_j the sum over k of d loss / d alpha_k times d alpha_k / d r_j.
   /// Nothing for linear exponents; clamped ones (0 or 1) do not move.
   ///
-  /// @param rates             N rates as bound
+  /// @param rates             N rates as bound, in anything that a span can be made of. Where K channels
+  ///                          share a rate: the shared ones, and gradients summed over their K
   /// @param alpha_gradients   (N), d loss / d alpha_k
   /// @param rate_gradients    (N), added to
   /// @throws shape_error unless there are N of each, domain_error as bind. Nothing has been written
   ///   then.
   /// Cost: O(N), three allocations. Accuracy: (16 + N) u of the sum of the terms' absolute values
   /// (of `relative_by_gaps` with y = 1 - alpha_k within 8 u).
-  template <real_scalar Real>
+  template <class Values, class Real = detail::number_of<Values>>
   void exponents_vjp(
-      std::span<const Real> rates,
+      const Values& rates,
       std::type_identity_t<std::span<const detail::parameter_t<Real>>> alpha_gradients,
       std::type_identity_t<std::span<detail::parameter_t<Real>>> rate_gradients) const {
     using Param = detail::parameter_t<Real>;
-    const std::size_t n = rates.size();
+    const std::span<const Real> given(rates);
+    const std::size_t n = given.size();
     detail::require_shape(alpha_gradients.size() == n && rate_gradients.size() == n,
                           "post_taper::exponents_vjp", "need N gradients of both kinds (got, N)",
                           alpha_gradients.size(), rate_gradients.size(), n);
-    const auto bound_taper = bind(rates);
+    const auto bound_taper = bind(given);
     if (exponents_ == exponents::linear || n < 2) return;
     const auto r = bound_taper.rates();
     const auto alpha = bound_taper.alpha();

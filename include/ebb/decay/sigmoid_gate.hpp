@@ -298,12 +298,13 @@ class sigmoid_gate {
   /// post_taper::exponents_vjp; nothing without a taper.
   /// @throws shape_error unless there are N of each, domain_error as bind_logits. Nothing has been
   ///   written then.
-  template <real_scalar Real>
+  template <class Values, class Real = detail::number_of<Values>>
   void exponents_vjp(
-      std::span<const Real> logits,
+      const Values& logits_given,
       std::type_identity_t<std::span<const detail::parameter_t<Real>>> alpha_gradients,
       std::type_identity_t<std::span<detail::parameter_t<Real>>> logit_gradients) const {
     using Param = detail::parameter_t<Real>;
+    const std::span<const Real> logits(logits_given);
     detail::require_shape(logit_gradients.size() == logits.size(), "sigmoid_gate::exponents_vjp",
                           "need N gradients of logits (got, N)", logit_gradients.size(),
                           logits.size());

@@ -106,9 +106,11 @@ class stored_decay {
   }
   /// @throws shape_error unless the gradients have the stored shape.
   void check(const extents& size, const gradients& sums) const {
-    detail::require_shape(sums.values.size() == size, "stored_decay",
-                          "need gradients of the data's shape", sums.values.batches(),
-                          sums.values.steps(), sums.values.channels());
+    const extents& own = sums.values.size();
+    detail::require_shape(own == size, "stored_decay",
+                          "need gradients of the data's shape (batches, steps, channels of each)",
+                          own.batches, own.steps, own.channels, size.batches, size.steps,
+                          size.channels);
   }
 
  private:

@@ -39,7 +39,9 @@ struct gated_deltanet_arrays {
   decay_per decays = decay_per::head;
 
   /// The same as the arrays of the recurrence, for its other entry points.
+  /// @throws shape_error where `beta` is left out: the recurrence would take it for 1.
   delta_data<T> recurrence() const {
+    detail::require_array("gated_deltanet", "beta", beta);
     return {.queries = q,
             .keys = k,
             .values = v,

@@ -39,7 +39,10 @@ struct rwkv7_arrays {
   double epsilon = 1e-24;
 
   /// The same as the arrays of the recurrence, for its other entry points.
+  /// @throws shape_error where `kappa` or `a` is left out: it would be another recurrence.
   delta_data<T> recurrence() const {
+    detail::require_array("rwkv7", "kappa", kappa);
+    detail::require_array("rwkv7", "a", a);
     return {.queries = r,
             .keys = k,
             .values = v,

@@ -35,6 +35,7 @@ void check_gate(std::string_view name, const head_view<const T>& gate,
                 "need a gate of the outputs' shape (batches, steps, heads, width of each)",
                 gate.batches(), gate.steps(), gate.heads(), gate.width(), outputs.batches(),
                 outputs.steps(), outputs.heads(), outputs.width());
+  require_shape(elements_apart(outputs), name, "need outputs that do not share memory");
   require_shape(!overlap(gate, outputs), name, "need a gate apart from the outputs");
 }
 }  // namespace detail
@@ -66,17 +67,21 @@ template <class T>
 void check_gate_vjp(std::string_view name, const head_view<const T>& gate,
                     const head_view<const T>& inputs, const head_view<const T>& cotangents,
                     const head_view<T>& d_inputs, const head_view<T>& d_gate) {
-  const auto fits = [&](const auto& view) {
-    require_shape(view.size() == gate.size(), name,
-                  "need arrays of the gate's shape (batches, steps, heads, width of each)",
-                  view.batches(), view.steps(), view.heads(), view.width(), gate.batches(),
-                  gate.steps(), gate.heads(), gate.width());
+  const auto fits = [&](const auto& view, std::string_view rule) {
+    require_shape(view.size() == gate.size(), name, rule, view.batches(), view.steps(),
+                  view.heads(), view.width(), gate.batches(), gate.steps(), gate.heads(),
+                  gate.width());
   };
-  fits(inputs);
-  fits(cotangents);
+  fits(inputs, "need inputs of the gate's shape (batches, steps, heads, width of each)");
+  fits(cotangents, "need cotangents of the gate's shape (batches, steps, heads, width of each)");
   for (const auto* gradient : {&d_inputs, &d_gate}) {
     if (gradient->left_out()) continue;
-    fits(*gradient);
+    fits(*gradient,
+         gradient == &d_inputs
+             ? "need input gradients of the gate's shape (batches, steps, heads, width of"
+               " each)"
+             : "need gate gradients of the gate's shape (batches, steps, heads, width of"
+               " each)");
     require_shape(elements_apart(*gradient), name,
                   "need gradients whose elements do not share memory");
     require_shape(!overlap(*gradient, gate) && !overlap(*gradient, inputs), name,
@@ -95,8 +100,8 @@ void check_gate_vjp(std::string_view name, const head_view<const T>& gate,
 ///
 ///   dy = g z sigma(z)        dz = g y sigma(z) (1 + z sigma(-z))
 ///
-/// in the state's type, each rounded once. At z = -inf both are 0, at z = inf dz = g y, for finite
-/// g and y.
+/// in the state's type, each rounded once. At z = -inf both are 0; at z = inf dz = g y, and dy, as
+/// y z, is infinite, or NaN where it is 0 times that.
 ///
 /// Shapes: all (batch, time, head, width). Units: those of the loss over those of each value.
 ///

@@ -203,6 +203,14 @@ void check_shapes(std::string_view name, const Data& data) {
     require_shape(fits, name, rule, view.batches(), view.steps(), view.heads(), view.width(),
                   size.batches, size.steps, size.heads, size.keys);
   };
+  const auto needed = [&](const auto& view, std::string_view what) {
+    if (view.left_out())
+      require_shape(false, name, std::string("need ").append(what) + ", which were left out");
+  };
+  needed(data.queries, "queries");
+  needed(data.keys, "keys");
+  needed(data.values, "values");
+  needed(data.outputs, "outputs");
   require_shape(data.values.size() == data.outputs.size(), name,
                 "need values and outputs of one shape (batches, steps, heads, width of each)",
                 data.values.batches(), data.values.steps(), data.values.heads(),
@@ -223,8 +231,8 @@ void check_shapes(std::string_view name, const Data& data) {
   if constexpr (has_corrections<Data>) {
     unit(data.unit_removals);
     if (is_gated(data)) {
-      require_shape(data.corrections.left_out() && data.rates.left_out(), name,
-                    "need removals where there are corrections or rates");
+      require_shape(data.corrections.left_out() && data.rates.left_out() && !data.unit_removals,
+                    name, "need removals where there are corrections, rates or unit_removals");
     } else {
       require_shape(data.corrections.left_out() != data.rates.left_out(), name,
                     "need either corrections or rates beside removals");

@@ -41,10 +41,11 @@ template <class T, class U>
 void check_gradient_shape(std::string_view name, const head_view<T>& gradient,
                           const head_view<U>& array, std::string_view what) {
   if (gradient.left_out() || gradient.size() == array.size()) return;
+  if (array.left_out())
+    require_shape(false, name,
+                  std::string("need no gradient of ").append(what) + ": the data has none");
   std::string rule("need a gradient of ");
-  rule += what;
-  if (array.left_out()) require_shape(false, name, rule += " left out: the data has none");
-  rule += " of their shape (batches, steps, heads, width; got, then wanted)";
+  rule.append(what) += " of their shape (batches, steps, heads, width; got, then wanted)";
   require_shape(false, name, rule, gradient.batches(), gradient.steps(), gradient.heads(),
                 gradient.width(), array.batches(), array.steps(), array.heads(), array.width());
 }
@@ -110,8 +111,8 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
   each_pair(data, asked, [&](const auto& gradient, const auto&, std::string_view what) {
     if (gradient.empty()) return void(++one);
     const std::string of = std::string("the gradient of ").append(what);
-    require_shape(elements_apart(gradient), name,
-                  "need gradients whose elements do not share memory");
+    if (!elements_apart(gradient))
+      require_shape(false, name, "need " + of + " whose elements do not share memory");
     apart_from_reads(gradient, of);
     require_apart(!overlap(gradient, given.final_states), name, of, "final-state cotangents");
     const bool in_place =
@@ -133,7 +134,8 @@ void check_matrix_vjp_memory(std::string_view name, const Call& call) {
   require_apart(alone(d_skip, given.final_states), name, of_skip, "final-state cotangents");
   const auto& initial = asked.initial_states;
   require_apart(alone(d_skip, initial), name, of_skip, of_states);
-  require_shape(elements_apart(initial), name, "need gradients whose elements do not share memory");
+  require_shape(elements_apart(initial), name,
+                "need the initial states' gradient whose elements do not share memory");
   apart_from_reads(initial, of_states);
   require_apart(!overlap(given.outputs, initial), name, of_states, "output cotangents");
   require_shape(
