@@ -157,7 +157,7 @@ struct matrix_vjp_call {
     all.scale = of.scale, all.decays = of.decays;
     all.unit_queries = of.unit_queries, all.unit_keys = of.unit_keys;
     if constexpr (detail::has_corrections<Data>) {
-      all.unit_removals = of.unit_removals;
+      if (of.rule != matrix_rule::gated) all.unit_removals = of.unit_removals;
       all.removals = data.removals.heads();
       (of.rule == matrix_rule::rates ? all.rates : all.corrections) = data.corrections.heads();
     }
