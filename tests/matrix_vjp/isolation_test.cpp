@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN and infinity in what one head of one batch entry reads: the gradients of the others keep their
-// bits.
+// NaN and infinity in what one head of one batch entry reads: the gradients of the others keep
+// their bits.
 #include <doctest/doctest.h>
 
 #include <limits>

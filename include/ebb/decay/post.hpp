@@ -296,8 +296,8 @@ class post_taper {
   /// adds to the gradient of r_j the sum over k of d loss / d alpha_k times d alpha_k / d r_j.
   /// Nothing for linear exponents; clamped ones (0 or 1) do not move.
   ///
-  /// @param rates             N rates as bound, in anything that a span can be made of. Where K channels
-  ///                          share a rate: the shared ones, and gradients summed over their K
+  /// @param rates             N rates as bound, in anything that a span can be made of. Where K
+  ///                          channels share a rate: the shared ones, and sums over their K
   /// @param alpha_gradients   (N), d loss / d alpha_k
   /// @param rate_gradients    (N), added to
   /// @throws shape_error unless there are N of each, domain_error as bind. Nothing has been written

@@ -29,8 +29,9 @@ namespace ebb::inline EBB_ABI {
 /// | `epsilon` | >= 0         | kappa / sqrt(|kappa|^2 + epsilon)                | 1e-24    |
 ///
 /// RWKV-LM divides by max(|kappa|, 1e-12), which is the same to 1e-6 from |kappa| = 1e-9 on, up to
-/// what delta_data says of unit rows (1.8e19 in float); fla with `fuse_norm` has epsilon = 1e-6. Token shift, norm, what it adds behind the norm (the sum of
-/// r_j k_j r_k_j, times v) and gate are the caller's.
+/// what outer_data says of unit rows (1.8e19 in float); fla with `fuse_norm` has epsilon = 1e-6.
+/// Token shift, norm, what it adds behind the norm (the sum of r_j k_j r_k_j, times v) and gate are
+/// the caller's.
 template <class T>
 struct rwkv7_arrays {
   using value_type = T;
